@@ -1,0 +1,16 @@
+"""scikit-learn estimators: thin presets over the parts."""
+
+from ._dispersion import TL1PCA, DispersionPCA
+from ._lp import L1PCA, GeneralizedLpPCA, LpPCA, SparseLpPCA
+from ._residual import R1PCA, ResidualPCA
+
+__all__ = [
+    "L1PCA",
+    "R1PCA",
+    "TL1PCA",
+    "DispersionPCA",
+    "GeneralizedLpPCA",
+    "LpPCA",
+    "ResidualPCA",
+    "SparseLpPCA",
+]

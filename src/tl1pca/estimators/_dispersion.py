@@ -1,0 +1,281 @@
+"""The dispersion side: DispersionPCA and its preset TL1PCA."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..extraction import Extraction, greedy, joint
+from ..operators import TL1, Operator
+from ..solvers import FixedPoint, PaperAscent, Solver, SphereAscent, StiefelAscent
+from ._base import BasePCA, Center, Problem
+
+Array = NDArray[Any]
+
+
+class BaseDispersionPCA(BasePCA):
+    """Composition of operator, solver and extraction; a preset says which."""
+
+    @abstractmethod
+    def _operator(self) -> Operator:
+        """The operator of the method, its parameters not yet checked."""
+
+    @abstractmethod
+    def _parts(self, problem: Problem) -> tuple[Solver, str]:
+        """The solver and the extraction, "greedy" or "joint"."""
+
+    def _check_parameters(self) -> None:
+        self._operator().check()
+
+    def _solve(self, problem: Problem) -> Extraction:
+        operator = self._operator().rescaled(problem.factor)
+        solver, extraction = self._parts(problem)
+        if extraction == "joint":
+            return joint(problem.rows, operator, solver, self._count(problem))
+        return greedy(
+            problem.rows, operator, solver, problem.n_components, problem.rng, self._enough(problem)
+        )
+
+    def _objective_unit(self, factor: float) -> float:
+        operator = self._operator()
+        return 1.0 / factor if operator.adaptive else operator.unit_value(factor)
+
+
+class DispersionPCA(BaseDispersionPCA):
+    """PCA that maximises the dispersion sum_i rho(x_i.w) of the scores.
+
+    The general form of `TL1PCA`, `L1PCA` and `LpPCA`: any operator, any
+    solver, one component at a time or all at once.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        Number of components; a share in (0, 1) of the total dispersion; None
+        keeps all that the rows span.
+    operator : Operator or None, default=None
+        What a projection contributes; None is ``TL1(a="auto")``. Its
+        parameters can be searched, e.g. ``operator__a``.
+    solver : "auto", "paper" or Solver, default="auto"
+        "auto" takes `SphereAscent` (greedy) or `StiefelAscent` (joint) for
+        concave operators and `FixedPoint` for convex ones.
+    extraction : {"greedy", "joint"}, default="greedy"
+        One component after the other in the complement of the earlier ones,
+        or all at once.
+    center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
+    random_state : int, RandomState or None, default=None
+        For solvers that draw; the default one does not.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features)
+        Orthonormal rows, the largest entry of each positive.
+    mean_ : ndarray of shape (n_features,)
+        The centre that was subtracted.
+    objective_ : float
+        Dispersion of the fitted components, summed.
+    objective_path_ : list of ndarray
+        Objective against iteration, one array per solve.
+    explained_variance_ : ndarray of shape (n_components_,)
+        Square of the Tl1 scale of the scores about their median, consistent
+        at the normal distribution.
+    explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Its share of the total: the sum over the components plus the median
+        squared distance to their span.
+    n_components_, rank_, n_iter_, n_features_in_ : int
+    converged_ : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tl1pca import DispersionPCA, Lp
+    >>> X = np.array([[1.0, 1.1], [2.0, 1.9], [-1.0, -1.2], [-2.0, -1.8], [0.0, 40.0]])
+    >>> pca = DispersionPCA(1, operator=Lp(p=1), center=None).fit(X)
+    >>> pca.components_.shape
+    (1, 2)
+    """
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        operator: Operator | None = None,
+        solver: str | Solver = "auto",
+        extraction: str = "greedy",
+        center: Center = "spatial_median",
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.n_components = n_components
+        self.operator = operator
+        self.solver = solver
+        self.extraction = extraction
+        self.center = center
+        self.random_state = random_state
+
+    def _operator(self) -> Operator:
+        return TL1() if self.operator is None else self.operator
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self._operator(), Operator):
+            raise TypeError(
+                f"operator must be an Operator such as TL1(a=1.0) or Lp(p=1), got {self.operator!r}."
+            )
+        if self.extraction not in ("greedy", "joint"):
+            raise ValueError(f"extraction must be 'greedy' or 'joint', got {self.extraction!r}.")
+        if not isinstance(self.solver, Solver) and self.solver not in ("auto", "paper"):
+            raise ValueError(f"solver must be 'auto', 'paper' or a Solver object, got {self.solver!r}.")
+        super()._check_parameters()
+        if self.extraction == "joint" and self._operator().adaptive:
+            raise ValueError(
+                "a='auto' is defined per component; use extraction='greedy' or give a number for a."
+            )
+
+    def _parts(self, problem: Problem) -> tuple[Solver, str]:
+        return choose_solver(self.solver, self._operator(), self.extraction), self.extraction
+
+
+class TL1PCA(BaseDispersionPCA):
+    r"""Tl1PCA: PCA by maximisation of the transformed l1 dispersion (Yang et al. 2020).
+
+    Maximises :math:`\sum_i (a+1)|x_i^T w|/(a+|x_i^T w|)` over unit w, one
+    component at a time. Each row counts at most a + 1, however far it lies.
+
+    Bounded dispersion is more robust than the l1 and lp ones, and not fully
+    robust: a cluster of far rows can still win. `TL1SubspacePCA` is the
+    estimator to pick when the data hold more than a few bad rows.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        Number of components; a share in (0, 1) of the total dispersion (see
+        `explained_variance_ratio_`); None keeps all that the rows span.
+    a : float or "auto", default="auto"
+        Shape of the operator in the units of the data, as in the paper. "auto"
+        is free of units: a is the scale alpha of the projections, the root of
+        mean \|t\|/(alpha + \|t\|) = 1/2, and alpha is maximised.
+    center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
+        What to subtract; the paper's experiments subtract nothing (None).
+    solver : {"auto", "paper"} or Solver, default="auto"
+        "auto" is `SphereAscent`: monotone, deterministic, several starts at
+        once. "paper" is the published Algorithm 1 with its random first angle
+        and its absolute tolerance of 1e-6 (`tol` and `n_starts` do not apply).
+    tol : float, default=1e-8
+        Relative tangent gradient, or relative increase, at which to stop.
+    max_iter : int, default=1000
+        Most iterations per component.
+    n_starts : int, default=1
+        Effort in the search for the global maximum: the number of batches of
+        start rows that are ascended.
+    random_state : int, RandomState or None, default=None
+        For ``solver="paper"``; the default solver draws nothing.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features)
+        Orthonormal rows, the largest entry of each positive.
+    mean_ : ndarray of shape (n_features,)
+        The centre that was subtracted.
+    a_ : ndarray of shape (n_components_,)
+        The a of every component.
+    objective_ : float
+        Sum over the components of f(w), or of alpha(w) for ``a="auto"``.
+    objective_path_ : list of ndarray
+        Per component, the objective at the start and after each iteration.
+    explained_variance_ : ndarray of shape (n_components_,)
+        Square of the Tl1 scale of the scores about their median, consistent
+        at the normal distribution.
+    explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Its share of the total: the sum over the components plus the median
+        squared distance to their span.
+    n_components_ : int
+    rank_ : int
+        Number of components the rows determine.
+    n_iter_ : int
+        Most iterations of a component.
+    converged_ : bool
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    References
+    ----------
+    X.-F. Yang, Y.-H. Shao, C.-N. Li, L.-M. Liu, N.-Y. Deng, "Principal
+    component analysis based on Tl1-norm maximization", 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tl1pca import TL1PCA
+    >>> from tl1pca.datasets import make_toy
+    >>> X, outlier = make_toy(random_state=0)
+    >>> pca = TL1PCA(n_components=1, a=1.0).fit(X)
+    >>> pca.transform(X).shape
+    (34, 1)
+    """
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        a: float | str = "auto",
+        center: Center = "spatial_median",
+        solver: str | Solver = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        n_starts: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.n_components = n_components
+        self.a = a
+        self.center = center
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_starts = n_starts
+        self.random_state = random_state
+
+    def _operator(self) -> Operator:
+        return TL1(a=self.a)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_iteration(self.tol, self.max_iter)
+        if not isinstance(self.n_starts, Integral) or self.n_starts < 1:
+            raise ValueError(f"n_starts must be a positive integer, got {self.n_starts!r}.")
+        if not isinstance(self.solver, Solver) and self.solver not in ("auto", "paper"):
+            raise ValueError(f"solver must be 'auto', 'paper' or a Solver object, got {self.solver!r}.")
+
+    def _parts(self, problem: Problem) -> tuple[Solver, str]:
+        if isinstance(self.solver, Solver):
+            return self.solver, "greedy"
+        if self.solver == "paper":
+            return PaperAscent(max_iter=self.max_iter), "greedy"
+        return SphereAscent(tol=self.tol, max_iter=self.max_iter, n_starts=self.n_starts), "greedy"
+
+    def _store(self, problem: Problem, extraction: Extraction, mean: Array, basis: Array | None) -> None:
+        super()._store(problem, extraction, mean, basis)
+        if isinstance(self.a, str):
+            self.a_ = np.array([path[-1] for path in self.objective_path_])
+        else:
+            self.a_ = np.full(self.n_components_, float(self.a))
+
+
+def choose_solver(solver: str | Solver, operator: Operator, extraction: str) -> Solver:
+    """The solver object behind a name; "auto" goes by the promises of the operator."""
+    if isinstance(solver, Solver):
+        return solver
+    if solver == "paper":
+        return PaperAscent()
+    if not operator.concave:
+        return FixedPoint()
+    return SphereAscent() if extraction == "greedy" else StiefelAscent()
+
+
+def check_iteration(tol: float, max_iter: int) -> None:
+    """Readable errors for the two numbers that end an iteration."""
+    if not isinstance(tol, Real) or not tol >= 0:
+        raise ValueError(f"tol must be a non-negative number, got {tol!r}.")
+    if not isinstance(max_iter, Integral) or max_iter < 1:
+        raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}.")

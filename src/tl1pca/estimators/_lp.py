@@ -1,0 +1,353 @@
+"""The power operators: PCA-L1, PCA-Lp, lpSPCA and Lp GPCA."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..extraction import Extraction, greedy
+from ..operators import Lp, Operator
+from ..solvers import BallFixedPoint, FixedPoint, Solver, SparseFixedPoint, SphereAscent, StiefelAscent
+from ._base import Center, ObliquePCA, Problem
+from ._dispersion import BaseDispersionPCA, check_iteration
+
+Array = NDArray[Any]
+
+# The stopping rule of the published PCA-Lp programs: a change of W below 1e-2.
+_PUBLISHED_STEP = 1e-2
+
+
+class L1PCA(BaseDispersionPCA):
+    r"""PCA-L1: maximises :math:`\sum_{ij} |x_i^T w_j|` (Kwak 2008, Nie et al. 2011).
+
+    The published fixed point W <- polar(X' sign(XW)) from the classical
+    principal axes: finite, never descending, a local maximum.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        Number of components; a share in (0, 1) of the total dispersion; None
+        keeps all that the rows span.
+    greedy : bool, default=False
+        One component after the other (Kwak) or all at once (Nie). The joint
+        components are not nested: fewer components are another problem.
+    center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
+    max_iter : int, default=1000
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features)
+        Orthonormal rows, the largest entry of each positive.
+    mean_ : ndarray of shape (n_features,)
+    objective_ : float
+    objective_path_ : list of ndarray
+        One for each component (greedy), or a single one (joint).
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
+        As in `DispersionPCA`.
+    n_components_, rank_, n_iter_, n_features_in_ : int
+    converged_ : bool
+
+    Examples
+    --------
+    >>> from tl1pca import L1PCA
+    >>> from tl1pca.datasets import make_kwak
+    >>> pca = L1PCA(n_components=1, center=None).fit(make_kwak())
+    >>> pca.score_samples(make_kwak()).mean().round(3).item()
+    -1.2
+    """
+
+    random_state = None
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        greedy: bool = False,
+        center: Center = "spatial_median",
+        max_iter: int = 1000,
+    ):
+        self.n_components = n_components
+        self.greedy = greedy
+        self.center = center
+        self.max_iter = max_iter
+
+    def _operator(self) -> Operator:
+        return Lp(p=1)
+
+    def _check_parameters(self) -> None:
+        check_flag("greedy", self.greedy)
+        check_iteration(0.0, self.max_iter)
+
+    def _parts(self, problem: Problem) -> tuple[Solver, str]:
+        return FixedPoint(max_iter=self.max_iter), "greedy" if self.greedy else "joint"
+
+
+class LpPCA(BaseDispersionPCA):
+    r"""PCA-Lp: maximises :math:`\sum_{ij} |x_i^T w_j|^p` (Kwak 2014).
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        Number of components; a share in (0, 1) of the total dispersion; None
+        keeps all that the rows span.
+    p : float, default=1
+        p = 2 is classical PCA. For p < 1 rows near the complement of a
+        component rule, and the objective has many local maxima.
+    greedy : bool, default=False
+        One component after the other, or all at once.
+    solver : {"auto", "paper"}, default="auto"
+        "paper" is the published fixed point, which need neither ascend nor
+        converge for p < 1. "auto" is the same for p >= 1; for p < 1 it is a
+        monotone ascent, from the principal axes and from where the published
+        rule ends, and so never lower than that.
+    center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
+    tol : float, default=1e-8
+        Relative increase at which "auto" stops.
+    max_iter : int, default=1000
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features)
+        Orthonormal rows, the largest entry of each positive.
+    mean_ : ndarray of shape (n_features,)
+    objective_ : float
+    objective_path_ : list of ndarray
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
+        As in `DispersionPCA`.
+    n_components_, rank_, n_iter_, n_features_in_ : int
+    converged_ : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.decomposition import PCA
+    >>> from tl1pca import LpPCA
+    >>> X = load_iris().data
+    >>> ours = LpPCA(n_components=2, p=2, center="mean").fit(X).components_
+    >>> bool(np.allclose(np.abs(ours), np.abs(PCA(2).fit(X).components_)))
+    True
+    """
+
+    random_state = None
+    _advice = (
+        "For p < 1 the published fixed point is neither monotone nor convergent; "
+        "use solver='auto' for a monotone ascent of the same objective."
+    )
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        p: float = 1,
+        greedy: bool = False,
+        solver: str = "auto",
+        center: Center = "spatial_median",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+    ):
+        self.n_components = n_components
+        self.p = p
+        self.greedy = greedy
+        self.solver = solver
+        self.center = center
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _operator(self) -> Operator:
+        return Lp(p=self.p)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_flag("greedy", self.greedy)
+        check_iteration(self.tol, self.max_iter)
+        if self.solver not in ("auto", "paper"):
+            raise ValueError(f"solver must be 'auto' or 'paper', got {self.solver!r}.")
+
+    def _parts(self, problem: Problem) -> tuple[Solver, str]:
+        extraction = "greedy" if self.greedy else "joint"
+        if self.solver == "paper":
+            return FixedPoint(tol=0.0, step_tol=_PUBLISHED_STEP, max_iter=self.max_iter), extraction
+        if self.p >= 1:
+            return FixedPoint(tol=self.tol, max_iter=self.max_iter), extraction
+        published = FixedPoint(tol=0.0, step_tol=_PUBLISHED_STEP, max_iter=self.max_iter)
+        ascent = SphereAscent if self.greedy else StiefelAscent
+        return ascent(tol=self.tol, max_iter=self.max_iter, warm=published), extraction
+
+
+class SparseLpPCA(ObliquePCA):
+    r"""lpSPCA: maximises :math:`\sum_i |x_i^T w|^p` with few non-zero loadings (Li, Chen and Shao 2017).
+
+    The published fixed point: soft thresholding to `n_nonzero` entries, one
+    component after the other on deflated rows, from the longest row. Sparse
+    components are not orthogonal to each other; scores are least squares
+    coefficients in their span.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        Number of components; a share in (0, 1) of the total dispersion; None
+        keeps all that the rows span.
+    p : float, default=1
+        For p < 1 the iteration need neither ascend nor converge.
+    n_nonzero : int or None, default=None
+        Non-zero entries of each component; None allows all.
+    center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
+    max_iter : int, default=600
+        As published.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features)
+        Unit rows, the largest entry of each positive; not orthogonal.
+    mean_ : ndarray of shape (n_features,)
+    objective_ : float
+    objective_path_ : list of ndarray
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
+        As in `DispersionPCA`.
+    n_components_, rank_, n_iter_, n_features_in_ : int
+    converged_ : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from tl1pca import SparseLpPCA
+    >>> pca = SparseLpPCA(n_components=3, n_nonzero=4).fit(load_wine().data)
+    >>> np.count_nonzero(pca.components_, axis=1).tolist()
+    [4, 4, 4]
+    """
+
+    random_state = None
+    _advice = (
+        "For p < 1 the published fixed point is neither monotone nor convergent; its last iterate is kept."
+    )
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        p: float = 1,
+        n_nonzero: int | None = None,
+        center: Center = "spatial_median",
+        max_iter: int = 600,
+    ):
+        self.n_components = n_components
+        self.p = p
+        self.n_nonzero = n_nonzero
+        self.center = center
+        self.max_iter = max_iter
+
+    # The constraint is on the coordinates themselves, so no change of basis.
+    _rotates = False
+
+    def _check_parameters(self) -> None:
+        Lp(p=self.p).check()
+        check_iteration(0.0, self.max_iter)
+        s = self.n_nonzero
+        if s is not None and (not isinstance(s, Integral) or isinstance(s, bool) or s < 1):
+            raise ValueError(f"n_nonzero must be None or a positive integer, got {s!r}.")
+
+    def _solve(self, problem: Problem) -> Extraction:
+        d = problem.rows.shape[1]
+        s = d if self.n_nonzero is None else int(self.n_nonzero)
+        if s > d:
+            raise ValueError(f"n_nonzero={s} must not exceed the number of features, {d}; None allows all.")
+        solver = SparseFixedPoint(n_nonzero=s, max_iter=self.max_iter)
+        operator = Lp(p=self.p)
+        return greedy(
+            problem.rows, operator, solver, problem.n_components, problem.rng, self._enough(problem)
+        )
+
+    def _objective_unit(self, factor: float) -> float:
+        return Lp(p=self.p).unit_value(factor)
+
+
+class GeneralizedLpPCA(ObliquePCA):
+    r"""Lp GPCA: maximises :math:`\sum_i |x_i^T w|^s` over :math:`\|w\|_p = 1` (Liang et al. 2013).
+
+    The published fixed point, one component after the other on deflated
+    rows. Components have p-norm one and are not orthogonal to each other
+    (but for p = 2); scores are least squares coefficients in their span.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        Number of components; a share in (0, 1) of the total dispersion; None
+        keeps all that the rows span.
+    s : float, default=2
+        Power of the dispersion, at least 1.
+    p : float, default=2
+        Norm of the constraint, positive or infinite: p = 1 picks single
+        features, p = inf only signs.
+    center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
+    tol : float, default=1e-10
+        Relative increase at which to stop.
+    max_iter : int, default=1000
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features)
+        Rows of p-norm one, the largest entry of each positive.
+    mean_ : ndarray of shape (n_features,)
+    objective_ : float
+    objective_path_ : list of ndarray
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
+        As in `DispersionPCA`, of the projections onto the normalised loadings.
+    n_components_, rank_, n_iter_, n_features_in_ : int
+    converged_ : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from tl1pca import GeneralizedLpPCA
+    >>> pca = GeneralizedLpPCA(n_components=1, s=1, p=1).fit(load_wine().data)
+    >>> np.count_nonzero(pca.components_)
+    1
+    """
+
+    random_state = None
+    _rotates = False
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        s: float = 2,
+        p: float = 2,
+        center: Center = "spatial_median",
+        tol: float = 1e-10,
+        max_iter: int = 1000,
+    ):
+        self.n_components = n_components
+        self.s = s
+        self.p = p
+        self.center = center
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _check_parameters(self) -> None:
+        check_iteration(self.tol, self.max_iter)
+        if not isinstance(self.s, Real) or not 1 <= self.s < np.inf:
+            raise ValueError(f"s must be a finite number, at least 1, got {self.s!r}.")
+        if not isinstance(self.p, Real) or not self.p > 0:
+            raise ValueError(f"p must be a positive number or infinity, got {self.p!r}.")
+
+    def _solve(self, problem: Problem) -> Extraction:
+        solver = BallFixedPoint(norm=float(self.p), tol=self.tol, max_iter=self.max_iter)
+        return greedy(
+            problem.rows, Lp(p=self.s), solver, problem.n_components, problem.rng, self._enough(problem)
+        )
+
+    def _objective_unit(self, factor: float) -> float:
+        return Lp(p=self.s).unit_value(factor)
+
+
+def check_flag(name: str, value: object) -> None:
+    """Readable error for a switch that is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}.")

@@ -1,0 +1,315 @@
+"""Component operators: what one projection or one residual contributes.
+
+An operator is an even function rho with rho(0) = 0, written for magnitudes
+``u = |t| >= 0``. It says what it promises (bounded, concave, Lipschitz) and
+knows its slope psi = rho' and its curvature rho''. No data here, and nothing
+but arithmetic, so that it acts on the arrays of any library.
+
+Operators are scikit-learn parameter objects: they can be cloned, printed and
+searched, e.g. ``GridSearchCV(pca, {"operator__a": [0.5, 1, 2]})``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from .statistics import tl1_scale, weighted_median
+
+__all__ = ["TL1", "Cauchy", "Huber", "Lp", "Operator"]
+
+Array = NDArray[Any]
+
+
+class Operator(BaseEstimator, ABC):
+    """Base of all operators; see "Add an operator" in CONTRIBUTING.md."""
+
+    @property
+    def concave(self) -> bool:
+        """Whether rho is concave in |t|: every maximum then lies off the kinks."""
+        return False
+
+    @property
+    def bound(self) -> float:
+        """Supremum of rho."""
+        return np.inf
+
+    @property
+    def lipschitz(self) -> float:
+        """Lipschitz constant of rho, infinite where there is none."""
+        return np.inf
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether a parameter is "auto", to be settled on the data by `resolve`."""
+        return False
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise a readable error for parameters that make no sense."""
+
+    @abstractmethod
+    def value(self, u: Array) -> Array:
+        """rho(u)."""
+
+    @abstractmethod
+    def slope(self, u: Array) -> Array:
+        """psi(u) = rho'(u)."""
+
+    @abstractmethod
+    def curvature(self, u: Array) -> Array:
+        """rho''(u)."""
+
+    def weight(self, u: Array) -> Array:
+        """psi(u)/u, the weight of a row in a majorise-minimise step, finite at zero."""
+        tiny = np.finfo(np.float64).tiny ** 0.25
+        return np.asarray(self.slope(u) / np.maximum(u, tiny))
+
+    def resolve(self, u: Array, weights: Array | None = None) -> Self:
+        """Settle parameters that are "auto" on the magnitudes u, (n,) or (n, B)."""
+        return self
+
+    def rescaled(self, factor: float) -> Self:
+        """Operator for data multiplied by `factor` with the same maximiser."""
+        return self
+
+    def unit_value(self, factor: float) -> float:
+        """Quotient of ``value(u)`` and ``rescaled(factor).value(factor * u)``."""
+        return 1.0
+
+
+def _check_positive(name: str, value: object, owner: str, hint: str, allow_auto: bool = False) -> None:
+    if allow_auto and isinstance(value, str) and value == "auto":
+        return
+    auto = " or 'auto'" if allow_auto else ""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} of {owner} must be a positive number{auto}, got {value!r}. {hint}")
+    if not (np.isfinite(float(value)) and float(value) > 0):
+        raise ValueError(f"{name} of {owner} must be a positive finite number{auto}, got {value!r}. {hint}")
+
+
+class TL1(Operator):
+    """Transformed l1 operator, rho_a(t) = (a + 1)|t| / (a + |t|).
+
+    Bounded by a + 1 and Lipschitz with constant 1 + 1/a (Property 1 of the
+    paper); tends to the indicator of t != 0 as a -> 0 and to |t| as a -> inf.
+
+    Parameters
+    ----------
+    a : float or "auto", default="auto"
+        Shape, in the units of the data. "auto" takes the scale alpha of the
+        projections themselves, the root of mean |t|/(alpha + |t|) = 1/2, so
+        that the result does not depend on the units.
+
+    Examples
+    --------
+    >>> TL1(a=1.0).value(np.array([0.0, 1.0, 1e9])).round(6).tolist()
+    [0.0, 1.0, 2.0]
+    """
+
+    def __init__(self, a: float | str | Array = "auto"):
+        self.a = a
+
+    concave = True
+
+    @property
+    def adaptive(self) -> bool:
+        return isinstance(self.a, str)
+
+    @property
+    def bound(self) -> float:
+        return float(self.a) + 1.0
+
+    @property
+    def lipschitz(self) -> float:
+        return 1.0 + 1.0 / float(self.a)
+
+    def check(self) -> None:
+        hint = (
+            "It is in the units of the data; 1 to 10 times the median absolute projection is a usable range."
+        )
+        _check_positive("a", self.a, "the Tl1 operator", hint, allow_auto=True)
+
+    # The factors are ordered so that no a and u in the floating range over- or underflows.
+    def value(self, u: Array) -> Array:
+        a = self._shape(u)
+        return np.asarray((a + 1.0) * (u / (a + u)))
+
+    def slope(self, u: Array) -> Array:
+        a = self._shape(u)
+        return np.asarray((a + 1.0) * (a / (a + u)) / (a + u))
+
+    def curvature(self, u: Array) -> Array:
+        a = self._shape(u)
+        return np.asarray(-2.0 * (a + 1.0) * (a / (a + u)) / (a + u) / (a + u))
+
+    def _shape(self, u: Array) -> Any:
+        """A, in a form that keeps the precision of u: a plain number, or one per column."""
+        return float(self.a) if np.ndim(self.a) == 0 else np.asarray(self.a, dtype=u.dtype)
+
+    def resolve(self, u: Array, weights: Array | None = None) -> Self:
+        return self.at(tl1_scale(u, weights), u.max(initial=0.0)) if self.adaptive else self
+
+    def at(self, alpha: Array | float, largest: Array | float) -> Self:
+        """The operator with a = alpha, one for each direction.
+
+        Where alpha is zero half of the projections are, and any small a ranks
+        the directions alike.
+        """
+        fallback = 1e-3 * np.asarray(largest)
+        a = np.where(np.asarray(alpha) > 0, alpha, np.where(fallback > 0, fallback, 1.0))
+        return type(self)(a=float(a) if a.ndim == 0 else a)
+
+    def rescaled(self, factor: float) -> Self:
+        return self if self.adaptive else type(self)(a=float(self.a) * factor)
+
+    def unit_value(self, factor: float) -> float:
+        a = float(self.a)
+        return (a + 1.0) / (a * factor + 1.0)
+
+
+class Lp(Operator):
+    """Power operator, mu_p(t) = |t|^p.
+
+    Convex for p >= 1, concave for p <= 1; unbounded for every p and, for
+    p < 1, not Lipschitz: its slope is infinite at zero.
+
+    Parameters
+    ----------
+    p : float, default=1.0
+        Positive.
+
+    Examples
+    --------
+    >>> Lp(p=0.5).value(np.array([0.0, 4.0])).tolist()
+    [0.0, 2.0]
+    """
+
+    def __init__(self, p: float = 1.0):
+        self.p = p
+
+    @property
+    def concave(self) -> bool:
+        return float(self.p) <= 1.0
+
+    @property
+    def lipschitz(self) -> float:
+        return 1.0 if self.p == 1 else np.inf
+
+    def check(self) -> None:
+        _check_positive("p", self.p, "the power operator", "p = 2 is classical PCA, p = 1 is PCA-L1.")
+
+    def value(self, u: Array) -> Array:
+        return u if self.p == 1 else u ** float(self.p)
+
+    def slope(self, u: Array) -> Array:
+        p = float(self.p)
+        if p == 1.0:
+            return np.ones_like(u)
+        # 0^(p-1) is infinite for p < 1: a row of zero projection has no side to pull to.
+        return np.asarray(p * np.power(u, p - 1.0, out=np.zeros_like(u), where=u > 0))
+
+    def curvature(self, u: Array) -> Array:
+        p = float(self.p)
+        return np.asarray(p * (p - 1.0) * np.power(u, p - 2.0, out=np.zeros_like(u), where=u > 0))
+
+    def unit_value(self, factor: float) -> float:
+        return float(factor ** -float(self.p))
+
+
+class _ScaledOperator(Operator):
+    """Operators of u/c whose c may be "auto": the median magnitude."""
+
+    def __init__(self, c: float | str = "auto"):
+        self.c = c
+
+    @property
+    def adaptive(self) -> bool:
+        return isinstance(self.c, str)
+
+    def check(self) -> None:
+        hint = "It is in the units of the data; 'auto' takes the median residual."
+        _check_positive("c", self.c, f"the {type(self).__name__} operator", hint, allow_auto=True)
+
+    def resolve(self, u: Array, weights: Array | None = None) -> Self:
+        if not self.adaptive:
+            return self
+        middle = float(weighted_median(u, weights))
+        return type(self)(c=middle or 1e-3 * float(np.max(u, initial=0.0)) or 1.0)
+
+    def rescaled(self, factor: float) -> Self:
+        return self if self.adaptive else type(self)(c=float(self.c) * factor)
+
+    def unit_value(self, factor: float) -> float:
+        return float(factor**-2.0)
+
+
+class Huber(_ScaledOperator):
+    """Huber's operator: u^2/2 up to c, c(u - c/2) beyond.
+
+    Parameters
+    ----------
+    c : float or "auto", default="auto"
+        Where the square turns into a line; "auto" is the median magnitude.
+
+    Examples
+    --------
+    >>> Huber(c=1.0).weight(np.array([0.5, 4.0])).tolist()
+    [1.0, 0.25]
+    """
+
+    @property
+    def lipschitz(self) -> float:
+        return float(self.c)
+
+    def value(self, u: Array) -> Array:
+        c = float(self.c)
+        return np.where(u <= c, 0.5 * u * u, c * (u - 0.5 * c))
+
+    def slope(self, u: Array) -> Array:
+        return np.minimum(u, float(self.c))
+
+    def curvature(self, u: Array) -> Array:
+        return np.where(u <= float(self.c), 1.0, 0.0)
+
+    def weight(self, u: Array) -> Array:
+        c = float(self.c)
+        return c / np.maximum(u, c)
+
+
+class Cauchy(_ScaledOperator):
+    """Cauchy's operator, c^2/2 log(1 + u^2/c^2).
+
+    Parameters
+    ----------
+    c : float or "auto", default="auto"
+        Where a row weighs half; "auto" is the median magnitude.
+
+    Examples
+    --------
+    >>> Cauchy(c=1.0).weight(np.array([0.0, 1.0])).tolist()
+    [1.0, 0.5]
+    """
+
+    @property
+    def lipschitz(self) -> float:
+        return 0.5 * float(self.c)
+
+    def value(self, u: Array) -> Array:
+        c = float(self.c)
+        return 0.5 * c * c * np.log1p((u / c) ** 2)
+
+    def slope(self, u: Array) -> Array:
+        return u * self.weight(u)
+
+    def curvature(self, u: Array) -> Array:
+        z = (u / float(self.c)) ** 2
+        return (1.0 - z) / (1.0 + z) ** 2
+
+    def weight(self, u: Array) -> Array:
+        return 1.0 / (1.0 + (u / float(self.c)) ** 2)

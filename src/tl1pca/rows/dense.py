@@ -1,0 +1,181 @@
+"""Rows of a NumPy array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from .base import Rows
+
+Array = NDArray[Any]
+
+# Below this many entries a centred copy costs less than one iteration and is
+# exact when the mean is large; above it the mean is subtracted from products.
+_COPY_BELOW = 1 << 20
+# Entries of one block of rows in the products that need a temporary.
+_BLOCK = 1 << 18
+
+
+class DenseRows(Rows):
+    """Adapter for an in-memory array of shape (n, d), never modified.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    mean : ndarray of shape (d,), optional
+        Subtracted from every row, implicitly when X is large.
+    weights : ndarray of shape (n,), optional
+        Non-negative row weights.
+    """
+
+    def __init__(self, X: Array, mean: Array | None = None, weights: Array | None = None):
+        if mean is not None and not mean.any():
+            mean = None
+        if mean is not None and X.size <= _COPY_BELOW:
+            X, mean = X - mean, None
+        self._X, self._mean = X, mean
+        self.shape = (X.shape[0], X.shape[1])
+        self.dtype = X.dtype
+        self.weights = weights
+
+    def project(self, W: Array) -> Array:
+        # The transpose, so that the scores of one direction are contiguous.
+        T = (W.T @ self._X.T).T
+        if self._mean is not None:
+            T -= self._mean @ W
+        return T
+
+    def pullback(self, Z: Array) -> Array:
+        if self.weights is not None:
+            Z = Z * (self.weights if Z.ndim == 1 else self.weights[:, None])
+        G = self._X.T @ Z
+        return G if self._mean is None else G - _outer(self._mean, Z.sum(axis=0))
+
+    def gram(self, weights: Array | None = None) -> Array:
+        v = _product(self.weights, weights)
+        C = np.zeros((self.shape[1], self.shape[1]), dtype=self.dtype)
+        for block in self._blocks():
+            A = self._centred(block)
+            C += A.T @ (A if v is None else A * v[block, None])
+        return C
+
+    def norms(self) -> Array:
+        length = np.empty(self.shape[0], dtype=self.dtype)
+        for block in self._blocks():
+            A = self._centred(block)
+            length[block] = np.sqrt(np.einsum("ij,ij->i", A, A))
+        return length
+
+    def take(self, index: Array) -> Array:
+        A = self._X[index]
+        return A if self._mean is None else A - self._mean
+
+    def sample(self, index: Array) -> DenseRows:
+        weights = None if self.weights is None else self.weights[index]
+        return DenseRows(self.take(index), weights=weights)
+
+    def map(self, fn: Callable[..., Array], *Z: Array) -> Array:
+        out = np.empty_like(Z[0])
+        for block in _strips(self.shape[0]):
+            out[block] = fn(*(z[block] for z in Z))
+        return out
+
+    def total(self, fn: Callable[..., Array], *Z: Array) -> Array:
+        sums = []
+        for block in _strips(self.shape[0]):
+            values = fn(*(z[block] for z in Z))
+            if self.weights is None:
+                sums.append(values.sum(axis=0, dtype=np.float64))
+            else:
+                sums.append(self.weights[block].astype(np.float64, copy=False) @ values)
+        return np.asarray(sum(sums))
+
+    def compact(self) -> tuple[DenseRows, Array]:
+        """The same rows in an orthonormal basis of their span.
+
+        Returns
+        -------
+        rows : DenseRows of shape (n, min(n, d))
+        basis : ndarray of shape (d, min(n, d))
+            A direction u of the small space is ``basis @ u`` in the large one.
+        """
+        Q, R = linalg.qr(self._centred(slice(None)).T, mode="economic", check_finite=False)
+        return DenseRows(np.ascontiguousarray(R.T), weights=self.weights), Q
+
+    def _centred(self, block: slice) -> Array:
+        A = self._X[block]
+        return A if self._mean is None else A - self._mean
+
+    def _blocks(self) -> list[slice]:
+        n, d = self.shape
+        step = max(1, _BLOCK // max(d, 1))
+        return [slice(i, i + step) for i in range(0, n, step)]
+
+
+class DeflatedRows(Rows):
+    """Rows with directions taken out one after the other: x <- x - (x.w) w.
+
+    The directions need not be orthogonal to each other (sparse methods), so
+    the product of the (I - w w') is kept as P = I - W S W' with a triangular
+    S. The data are not touched: P acts on directions and on pullbacks.
+    """
+
+    def __init__(self, rows: Rows, directions: Array):
+        self._rows, self._W = rows, directions
+        self.shape, self.dtype, self.weights = rows.shape, rows.dtype, rows.weights
+        k = directions.shape[1]
+        self._S = np.zeros((k, k), dtype=rows.dtype)
+        inner = directions.T @ directions
+        for j in range(k):
+            self._S[j, j] = 1.0
+            self._S[:j, j] = -self._S[:j, :j] @ inner[:j, j]
+
+    def project(self, W: Array) -> Array:
+        return self._rows.project(W - self._W @ (self._S @ (self._W.T @ W)))
+
+    def pullback(self, Z: Array) -> Array:
+        return self._clean(self._rows.pullback(Z))
+
+    def gram(self, weights: Array | None = None) -> Array:
+        return self._clean(self._clean(self._rows.gram(weights)).T)
+
+    def norms(self) -> Array:
+        n, d = self.shape
+        step = max(1, _BLOCK // max(d, 1))
+        parts = [self.take(np.arange(i, min(i + step, n))) for i in range(0, n, step)]
+        return np.concatenate([np.sqrt(np.einsum("ij,ij->i", A, A)) for A in parts])
+
+    def take(self, index: Array) -> Array:
+        A = self._rows.take(index)
+        return np.asarray(A - ((A @ self._W) @ self._S) @ self._W.T)
+
+    def sample(self, index: Array) -> DenseRows:
+        weights = None if self.weights is None else self.weights[index]
+        return DenseRows(self.take(index), weights=weights)
+
+    def map(self, fn: Callable[..., Array], *Z: Array) -> Array:
+        return self._rows.map(fn, *Z)
+
+    def total(self, fn: Callable[..., Array], *Z: Array) -> Array:
+        return self._rows.total(fn, *Z)
+
+    def _clean(self, G: Array) -> Array:
+        return np.asarray(G - self._W @ (self._S.T @ (self._W.T @ G)))
+
+
+def _strips(n: int) -> list[slice]:
+    """Blocks of rows whose scores, and the temporaries of an operator, stay in cache."""
+    step = 1 << 13
+    return [slice(i, i + step) for i in range(0, n, step)] or [slice(0, 0)]
+
+
+def _outer(w: Array, s: Array) -> Array:
+    return w * s if s.ndim == 0 else np.outer(w, s)
+
+
+def _product(v: Array | None, w: Array | None) -> Array | None:
+    return w if v is None else (v if w is None else v * w)

@@ -1,0 +1,127 @@
+"""Fixed points: linearise the objective at W and take the linear maximiser.
+
+For a convex operator the linearisation lies below the objective, so the
+iteration never descends (p >= 1). For p < 1 it need not even converge: the
+published rule is kept as it is, and `SphereAscent` or `StiefelAscent`
+maximise the same objective soundly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..geometry import ball_maximizer, p_unit, polar, sparse_maximizer
+from ..objectives import Dispersion
+from ..operators import Lp
+from .base import Solution, Solver, longest_row, principal_axes
+
+Array = NDArray[Any]
+
+
+class FixedPoint(Solver):
+    """W <- polar(X' (sign(T) psi(|T|))), T = XW: Kwak 2008 and 2014, Nie 2011.
+
+    Parameters
+    ----------
+    tol : float, default=1e-8
+        Relative increase of the objective below which the iteration stops.
+    step_tol : float, default=0.0
+        Frobenius norm of the change of W below which it stops as well.
+    max_iter : int, default=1000
+    """
+
+    def __init__(self, tol: float = 1e-8, step_tol: float = 0.0, max_iter: int = 1000):
+        self.tol = tol
+        self.step_tol = step_tol
+        self.max_iter = max_iter
+
+    def maximize(self, dispersion: Dispersion, rng: np.random.RandomState) -> Solution:
+        return self.maximize_joint(dispersion, self._start(dispersion))
+
+    def _start(self, dispersion: Dispersion) -> Array:
+        return principal_axes(dispersion.rows, 1)
+
+    def _step(self, G: Array, W: Array) -> Array:
+        return polar(G)
+
+    def maximize_joint(self, dispersion: Dispersion, W: Array) -> Solution:
+        rows, operator = dispersion.rows, dispersion.operator
+        l1 = isinstance(operator, Lp) and operator.p == 1
+        T = rows.project(W)
+        path = [float(dispersion.value(T, operator).sum())]
+        signs: Array | None = None
+        for _ in range(self.max_iter):
+            # sign(0) = +1: for l1 a row on the boundary must take a side to be finite.
+            sides = np.where(T < 0, -1.0, 1.0).astype(T.dtype)
+            if l1 and signs is not None and np.array_equal(sides, signs):
+                return Solution(W, tuple(path), True)
+            signs = sides
+            new = self._step(rows.pullback(sides * operator.slope(np.abs(T))), W)
+            moved = float(np.linalg.norm(new - W))
+            T_new = rows.project(new)
+            value = float(dispersion.value(T_new, operator).sum())
+            if l1 and value <= path[-1] * (1 + 1e-15):
+                return Solution(W, tuple(path), True)  # rounding only: W is the fixed point
+            W, T = new, T_new
+            path.append(value)
+            small = abs(path[-1] - path[-2]) <= self.tol * abs(path[-1])
+            if moved < self.step_tol or (small and not l1):
+                return Solution(W, tuple(path), True)
+        return Solution(W, tuple(path), False)
+
+
+class SparseFixedPoint(FixedPoint):
+    """lpSPCA (Li, Chen and Shao 2017): soft-thresholded to `n_nonzero` entries.
+
+    Parameters
+    ----------
+    n_nonzero : int
+        Non-zero entries of a direction.
+    tol, step_tol, max_iter
+        As in `FixedPoint`; the published rule stops at a change below 1e-2
+        or after 600 iterations.
+    """
+
+    orthogonal = False
+
+    def __init__(self, n_nonzero: int, tol: float = 0.0, step_tol: float = 1e-2, max_iter: int = 600):
+        super().__init__(tol=tol, step_tol=step_tol, max_iter=max_iter)
+        self.n_nonzero = n_nonzero
+
+    def _start(self, dispersion: Dispersion) -> Array:
+        return longest_row(dispersion.rows)[:, None]
+
+    def _step(self, G: Array, W: Array) -> Array:
+        if not G.any():
+            return W
+        return sparse_maximizer(G[:, 0], self.n_nonzero)[:, None]
+
+
+class BallFixedPoint(FixedPoint):
+    """Lp GPCA (Liang et al. 2013): directions of p-norm one.
+
+    Parameters
+    ----------
+    norm : float
+        p of the constraint; may be infinite.
+    tol, step_tol, max_iter
+        As in `FixedPoint`.
+    """
+
+    orthogonal = False
+
+    def __init__(self, norm: float, tol: float = 1e-10, step_tol: float = 0.0, max_iter: int = 1000):
+        super().__init__(tol=tol, step_tol=step_tol, max_iter=max_iter)
+        self.norm = norm
+
+    def _start(self, dispersion: Dispersion) -> Array:
+        w = principal_axes(dispersion.rows, 1)[:, 0]
+        if self.norm == 1.0:
+            return ball_maximizer(w, 1.0, w)[:, None]
+        return p_unit(w, self.norm)[:, None]
+
+    def _step(self, G: Array, W: Array) -> Array:
+        return ball_maximizer(G[:, 0], self.norm, W[:, 0])[:, None]
