@@ -14,10 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-__all__ = ["load_table", "load_toy", "load_yale", "make_contaminated", "make_kwak", "make_toy"]
+__all__ = [
+    "load_digit_images",
+    "load_jaffe",
+    "load_lfw_subset",
+    "load_table",
+    "load_toy",
+    "load_yale",
+    "make_contaminated",
+    "make_kwak",
+    "make_toy",
+]
 
 Array = NDArray[Any]
 Seed = int | np.random.RandomState | None
+
+#: Images of each person, in the order of the labels 1, 2, ...
+_YALE_COUNTS = (11,) * 15
+_JAFFE_COUNTS = (23, 22, 22, 20, 21, 21, 20, 21, 21, 22)
+_FACE_SIDE = 32
 
 _TOY_OUTLIERS = np.array([[-4.0, 4.8], [-3.7, 5.1], [-3.3, 6.0], [-2.4, 5.5]])
 
@@ -160,7 +175,15 @@ def load_toy(folder: str | os.PathLike[str] | None = None) -> tuple[Array, Array
 
 
 def load_yale(folder: str | os.PathLike[str] | None = None) -> tuple[Array, Array]:
-    """Yale faces, 32 x 32, from ``yale_32x32.npz`` (X uint8 165 x 1024, y 1..15).
+    """Yale faces, 32 x 32, from ``yale_32x32.npz`` or the published ``Yale_32x32.mat``.
+
+    The first holds X (uint8, 165 x 1024, row-major) and y (1..15); the second
+    `fea` (column-major images) and `gnd`.
+
+    Parameters
+    ----------
+    folder : path-like, optional
+        By default the folder in ``TL1PCA_DATA``.
 
     Returns
     -------
@@ -168,14 +191,145 @@ def load_yale(folder: str | os.PathLike[str] | None = None) -> tuple[Array, Arra
         Grey values divided by 255.
     y : ndarray of int of shape (165,)
     """
-    path = data_home(folder) / "yale_32x32.npz"
-    with np.load(path, allow_pickle=False) as file:
-        X, y = file["X"], file["y"]
-    if X.shape != (165, 1024) or not np.array_equal(np.bincount(y)[1:], np.full(15, 11)):
-        raise ValueError(
-            f"{path.name} must hold X of shape (165, 1024) and y with 11 images for each of 15 people; "
-            f"found X of shape {X.shape}."
+    home = data_home(folder)
+    path = _find(home, "yale_32x32.npz", "yale_32x32.mat", "yale.mat")
+    if path is None:
+        raise FileNotFoundError(f"No yale_32x32.npz or Yale_32x32.mat in the data folder {str(home)!r}.")
+    X, y = _read_npz(path) if path.suffix == ".npz" else _read_mat(path)
+    return _checked_faces(X, y, _YALE_COUNTS, path.name)
+
+
+def load_jaffe(folder: str | os.PathLike[str] | None = None) -> tuple[Array, Array]:
+    """JAFFE faces, 32 x 32, from a copy of your own.
+
+    Either a folder ``jaffe`` with the 213 TIFF files (such as
+    ``KA.AN1.39.tiff``), which are resized by bicubic interpolation, or
+    ``jaffe_32x32.mat`` with `fea` (213 x 1024, column-major images) and `gnd`.
+
+    Parameters
+    ----------
+    folder : path-like, optional
+        By default the folder in ``TL1PCA_DATA``.
+
+    Returns
+    -------
+    X : ndarray of shape (213, 1024)
+        Grey values divided by 255.
+    y : ndarray of int of shape (213,)
+        1..10.
+    """
+    home = data_home(folder)
+    path = _find(home, "jaffe_32x32.mat", "jaffe.mat", "jaffe", "jaffedbase")
+    if path is None:
+        raise FileNotFoundError(
+            f"No jaffe_32x32.mat and no folder jaffe with the TIFF files in the data folder {str(home)!r}."
         )
+    X, y = _read_tiffs(path) if path.is_dir() else _read_mat(path)
+    return _checked_faces(X, y, _JAFFE_COUNTS, path.name)
+
+
+def load_digit_images(per_class: int = 30) -> tuple[Array, Array]:
+    """The first images of each digit from scikit-learn, 8 x 8, scaled to [0, 1].
+
+    Parameters
+    ----------
+    per_class : int, default=30
+
+    Returns
+    -------
+    X : ndarray of shape (10 * per_class, 64)
+    y : ndarray of int
+    """
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    keep = np.sort(np.concatenate([np.flatnonzero(y == digit)[:per_class] for digit in range(10)]))
+    return X[keep] / 16.0, y[keep]
+
+
+def load_lfw_subset() -> tuple[Array, Array]:
+    """100 faces (label 1) and 100 patches that are none (label 0), 25 x 25, from scikit-image.
+
+    Returns
+    -------
+    X : ndarray of shape (200, 625)
+        Grey values in [0, 1].
+    y : ndarray of int of shape (200,)
+    """
+    try:
+        from skimage.data import lfw_subset
+    except ImportError:
+        raise ImportError("The LFW subset comes with scikit-image: pip install scikit-image.") from None
+    images = np.asarray(lfw_subset(), dtype=np.float64)  # type: ignore[no-untyped-call]
+    return images.reshape(len(images), -1), (np.arange(len(images)) < 100).astype(int)
+
+
+def _find(home: Path, *names: str) -> Path | None:
+    """The first of the names that the folder holds, upper and lower case alike."""
+    present = {path.name.lower(): path for path in sorted(home.iterdir())}
+    return next((present[name] for name in names if name in present), None)
+
+
+def _read_npz(path: Path) -> tuple[Array, Array]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return np.asarray(file["X"]), np.asarray(file["y"])
+    except Exception as error:
+        raise ValueError(
+            f"{path.name} cannot be read; expected an .npz file with the arrays X and y: {error}"
+        ) from None
+
+
+def _read_mat(path: Path) -> tuple[Array, Array]:
+    from scipy.io import loadmat
+
+    try:
+        content = loadmat(path, variable_names=["fea", "gnd"])
+        fea, gnd = np.asarray(content["fea"]), np.asarray(content["gnd"]).ravel()
+    except Exception as error:
+        raise ValueError(
+            f"{path.name} cannot be read; expected a MATLAB file (up to version 7) with fea and gnd: {error}"
+        ) from None
+    if fea.ndim == 2 and fea.shape[1] == _FACE_SIDE**2:  # column-major images, turned upright
+        fea = fea.reshape(-1, _FACE_SIDE, _FACE_SIDE).transpose(0, 2, 1).reshape(len(fea), -1)
+    return fea, gnd
+
+
+def _read_tiffs(folder: Path) -> tuple[Array, Array]:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ImportError("Reading TIFF files needs Pillow: pip install pillow.") from None
+    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in (".tif", ".tiff"))
+    people = sorted({path.name[:2].upper() for path in files})
+    images = np.empty((len(files), _FACE_SIDE**2))
+    for row, path in zip(images, files):
+        try:
+            with Image.open(path) as image:
+                small = image.convert("L").resize((_FACE_SIDE, _FACE_SIDE), Image.Resampling.BICUBIC)
+        except OSError as error:
+            raise ValueError(f"{path.name} is not a readable TIFF image: {error}") from None
+        row[:] = np.asarray(small, dtype=np.float64).ravel()
+    return images, np.array([1 + people.index(path.name[:2].upper()) for path in files], dtype=int)
+
+
+def _checked_faces(X: Array, y: Array, counts: tuple[int, ...], name: str) -> tuple[Array, Array]:
+    """Pixels divided by 255, after a check of shape, labels and range."""
+    shape = (sum(counts), _FACE_SIDE**2)
+    expected = (
+        f"{name} must hold {shape[0]} images of {_FACE_SIDE} x {_FACE_SIDE} = {shape[1]} grey values from 0 "
+        f"to 255 and labels 1..{len(counts)} with {' '.join(map(str, counts))} images per person"
+    )
+    if X.shape != shape or X.dtype.kind not in "uif":
+        raise ValueError(f"{expected}; found images of shape {X.shape} and type {X.dtype}.")
+    if y.shape != shape[:1] or y.dtype.kind not in "uif" or not np.isfinite(y).all():
+        raise ValueError(f"{expected}; found labels of shape {y.shape} and type {y.dtype}.")
+    labels, found = np.unique(y, return_counts=True)
+    if not np.array_equal(labels, np.arange(1, len(counts) + 1)) or tuple(found) != counts:
+        raise ValueError(f"{expected}; found {dict(zip(labels.tolist(), found.tolist()))} (label: images).")
+    low, high = float(X.min()), float(X.max())
+    if not (low >= 0 and 1 < high <= 255):
+        raise ValueError(f"{expected}; found values from {low:g} to {high:g}.")
     return X / 255.0, y.astype(int)
 
 

@@ -23,16 +23,11 @@ EXHAUSTED = 1e-12
 
 @dataclass(frozen=True)
 class Extraction:
-    """Directions W (d, k) with one objective path per solve.
-
-    `rank` counts the directions that the data determine; the others complete
-    the basis and have no scores.
-    """
+    """Directions W (d, k) with one objective path per solve."""
 
     W: Array
     paths: tuple[tuple[float, ...], ...]
     converged: bool
-    rank: int
 
 
 def greedy(
@@ -81,14 +76,14 @@ def greedy(
     if enough is None and rank < n_components:
         W = complete_basis(W, n_components) if solver.orthogonal else _pad(W, n_components)
         paths += [(0.0,)] * (n_components - rank)
-    return Extraction(W, tuple(paths), converged, rank)
+    return Extraction(W, tuple(paths), converged)
 
 
 def joint(rows: Rows, operator: Operator, solver: Solver, n_components: int) -> Extraction:
     """All directions at once, from the classical principal axes."""
     start = principal_axes(rows, n_components)
     solution = solver.maximize_joint(Dispersion(rows, operator), start)
-    return Extraction(solution.W, (solution.path,), solution.converged, n_components)
+    return Extraction(solution.W, (solution.path,), solution.converged)
 
 
 def _pad(W: Array, n_columns: int) -> Array:

@@ -93,6 +93,11 @@ def _check_positive(name: str, value: object, owner: str, hint: str, allow_auto:
         raise ValueError(f"{name} of {owner} must be a positive finite number{auto}, got {value!r}. {hint}")
 
 
+def _power(base: float, exponent: float) -> float:
+    """base^exponent, kept inside the floating range."""
+    return float(np.exp2(np.clip(exponent * np.log2(base), -1022.0, 1023.0)))
+
+
 class TL1(Operator):
     """Transformed l1 operator, rho_a(t) = (a + 1)|t| / (a + |t|).
 
@@ -219,7 +224,7 @@ class Lp(Operator):
         return np.asarray(p * (p - 1.0) * np.power(u, p - 2.0, out=np.zeros_like(u), where=u > 0))
 
     def unit_value(self, factor: float) -> float:
-        return float(factor ** -float(self.p))
+        return _power(factor, -float(self.p))
 
 
 class _ScaledOperator(Operator):
@@ -246,7 +251,7 @@ class _ScaledOperator(Operator):
         return self if self.adaptive else type(self)(c=float(self.c) * factor)
 
     def unit_value(self, factor: float) -> float:
-        return float(factor**-2.0)
+        return _power(factor, -2.0)
 
 
 class Huber(_ScaledOperator):

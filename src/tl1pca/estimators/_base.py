@@ -33,7 +33,8 @@ class Problem:
     """What `fit` hands to the method: centred rows in safe units, and how many components.
 
     `factor` is the power of two the data were multiplied by; `share` is set
-    when the number of components is to be chosen.
+    when the number of components is to be chosen; `observed` masks entries,
+    for the one method that takes missing values.
     """
 
     rows: Rows
@@ -41,6 +42,7 @@ class Problem:
     share: float | None
     factor: float
     rng: np.random.RandomState
+    observed: Array | None = None
 
 
 class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -80,26 +82,36 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         self
         """
         self._check_parameters()
-        data: Array = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        data, observed = self._validate(X)
         weights = self._check_weights(sample_weight, data)
         if weights is not None and not (weights > 0).all():
-            data, weights = data[weights > 0], weights[weights > 0]
+            keep = weights > 0
+            data, weights = data[keep], weights[keep]
+            observed = None if observed is None else observed[keep]
         factor = _safe_factor(data)
         center = self.center
         if factor != 1.0:
             data = data * data.dtype.type(factor)
             if center is not None and not isinstance(center, str):
                 center = np.asarray(center, dtype=data.dtype) * data.dtype.type(factor)
-        mean = locate(data, center, weights)
+        mean = self._locate(data, observed, center, weights)
         rows = DenseRows(data, mean, weights)
         basis = None
         if self._rotates and rows.shape[1] > rows.shape[0]:
             rows, basis = rows.compact()
         k, share = self._check_n_components(min(data.shape), rows)
-        problem = Problem(rows, k, share, factor, check_random_state(self.random_state))
+        problem = Problem(rows, k, share, factor, check_random_state(self.random_state), observed)
         extraction = self._solve(problem)
         self._store(problem, extraction, mean, basis)
         return self
+
+    def _validate(self, X: ArrayLike) -> tuple[Array, Array | None]:
+        """The data as an array, and the mask of observed entries when some are missing."""
+        data: Array = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        return data, None
+
+    def _locate(self, data: Array, observed: Array | None, center: Center, weights: Array | None) -> Array:
+        return locate(data, center, weights)
 
     def _check_weights(self, sample_weight: ArrayLike | None, X: Array) -> Array | None:
         if sample_weight is None:
@@ -152,16 +164,16 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     def _store(self, problem: Problem, extraction: Extraction, mean: Array, basis: Array | None) -> None:
         rows, factor = problem.rows, problem.factor
         W = extraction.W
-        variance, ratio = _explained(rows, W)
+        variance, ratio, rank = _explained(rows, W)
         components = np.ascontiguousarray((W if basis is None else basis @ W).T, dtype=rows.dtype)
         self.components_ = components * largest_entry_signs(components)[:, None]
         self.mean_ = mean / mean.dtype.type(factor)
-        self.explained_variance_ = _finite(variance / factor / factor).astype(rows.dtype)
+        self.explained_variance_ = _product(variance, 1.0 / factor, 1.0 / factor).astype(rows.dtype)
         self.explained_variance_ratio_ = ratio.astype(rows.dtype)
         self.n_components_ = len(self.components_)
-        self.rank_ = extraction.rank
+        self.rank_ = rank
         unit_value = self._objective_unit(factor)
-        self.objective_path_ = [_finite(np.asarray(path) * unit_value) for path in extraction.paths]
+        self.objective_path_ = [_product(np.asarray(path), unit_value) for path in extraction.paths]
         self.objective_ = float(sum(path[-1] for path in self.objective_path_))
         self.n_iter_ = max(1, *(len(path) - 1 for path in extraction.paths))
         self.converged_ = extraction.converged
@@ -178,10 +190,10 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        if self.n_components is not None and extraction.rank < self.n_components_:
+        if self.n_components is not None and self.rank_ < self.n_components_:
             warnings.warn(
-                f"The centred rows span {extraction.rank} dimensions, n_components={self.n_components} "
-                "was asked for: the remaining components complete an orthonormal basis and have zero scores.",
+                f"The centred rows span {self.rank_} dimensions, n_components={self.n_components} was asked "
+                "for: what goes beyond completes the basis and carries no information.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -235,8 +247,7 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         -------
         ndarray of shape (n_samples,)
         """
-        data = self._check_new(X)
-        rest = data - self.mean_ - self._scores(data) @ self.components_
+        rest = self._residuals(self._check_new(X))
         size = np.abs(rest).max(axis=1, initial=0.0, keepdims=True)
         size[size == 0] = 1.0  # so that squares neither overflow nor vanish
         return np.asarray(-size[:, 0] * np.linalg.norm(rest / size, axis=1))
@@ -264,6 +275,9 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     def _scores(self, X: Array) -> Array:
         return np.asarray((X - self.mean_) @ self._dual())
 
+    def _residuals(self, X: Array) -> Array:
+        return np.asarray(X - self.mean_ - self._scores(X) @ self.components_)
+
     def _dual(self) -> Array:
         """Matrix that takes centred rows to scores; the transpose of orthonormal components."""
         return np.asarray(self.components_.T)
@@ -281,19 +295,22 @@ class ObliquePCA(BasePCA):
         return np.asarray(np.linalg.pinv(self.components_.astype(np.float64)), dtype=self.components_.dtype)
 
 
-def _explained(rows: Rows, W: Array) -> tuple[Array, Array]:
-    """Robust variance of every score, and its share of the total dispersion.
+def _explained(rows: Rows, W: Array) -> tuple[Array, Array, int]:
+    """Robust variance of every score, its share of the total dispersion, and the rank of the scores.
 
     The variance is the square of the Tl1 scale about the median, consistent
     at the normal distribution. The total is the sum of these and the median
     squared distance to the subspace.
     """
     T = rows.project(W).astype(np.float64)
+    squares = np.linalg.eigvalsh(T.T @ T)
+    floor = (1e-7 * float(rows.norms().max(initial=0.0))) ** 2
+    rank = int(np.count_nonzero(squares > floor))
     T -= weighted_median(T, rows.weights)
     scale = NORMAL_CONSISTENCY * tl1_scale(np.abs(T), rows.weights)
     rest = float(weighted_median(residual_norms(rows, _orthonormal(W)), rows.weights)) ** 2
     total = float((scale**2).sum()) + rest
-    return scale**2, (scale**2 / total if total > 0 else np.zeros(len(scale)))
+    return scale**2, (scale**2 / total if total > 0 else np.zeros(len(scale))), rank
 
 
 def _orthonormal(W: Array) -> Array:
@@ -313,5 +330,9 @@ def _safe_factor(X: Array) -> float:
     return float(2.0 ** (-np.frexp(top)[1]))
 
 
-def _finite(x: Array) -> Array:
-    return np.nan_to_num(x, posinf=np.finfo(np.float64).max)
+def _product(x: Array, *factors: float) -> Array:
+    """Product that stops at the largest number there is instead of overflowing."""
+    with np.errstate(over="ignore"):
+        for factor in factors:
+            x = x * factor
+    return np.nan_to_num(x, posinf=float(np.finfo(np.float64).max))

@@ -306,7 +306,7 @@ class GeneralizedLpPCA(ObliquePCA):
     >>> from sklearn.datasets import load_wine
     >>> from tl1pca import GeneralizedLpPCA
     >>> pca = GeneralizedLpPCA(n_components=1, s=1, p=1).fit(load_wine().data)
-    >>> np.count_nonzero(pca.components_)
+    >>> int(np.count_nonzero(pca.components_))
     1
     """
 

@@ -39,7 +39,7 @@ class BaseResidualPCA(BasePCA):
         residual = Residual(problem.rows, settled)
         solution = SubspaceMM(tol=self.tol, max_iter=self.max_iter).minimize(residual, start)
         self._unit = settled.rescaled(1.0 / problem.factor).unit_value(problem.factor)
-        return Extraction(solution.W, (solution.path,), solution.converged, k)
+        return Extraction(solution.W, (solution.path,), solution.converged)
 
     def _objective_unit(self, factor: float) -> float:
         return self._unit

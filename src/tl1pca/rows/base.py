@@ -17,8 +17,8 @@ class Rows(ABC):
 
     Scores are handles: a solver may add and scale them, cut columns out of
     them and give them back to the port, and nothing else, so that they can
-    live on another device or machine. Sums over rows always carry the row weights v, so that no solver needs to
-    know whether there are any.
+    live on another device or machine. Sums over rows always carry the row
+    weights v, so that no solver needs to know whether there are any.
     """
 
     shape: tuple[int, int]

@@ -231,7 +231,7 @@ def fit_l1_star(X: ArrayLike, n_components: int, weights: ArrayLike | None = Non
 
     Notes
     -----
-    r (r + 1) / 2 - 1 LPs of n variables for rank r, whatever k: the first directions come out last.
+    r (r + 1) / 2 - 1 LPs for rank r, whatever k, as the first directions come out last: minutes for r = 100.
     """
     problem = _check(X, n_components, None, weights)
     points, root = problem.X, np.sqrt(problem.rows)[:, None]

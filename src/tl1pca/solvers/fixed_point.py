@@ -53,6 +53,7 @@ class FixedPoint(Solver):
         T = rows.project(W)
         path = [float(dispersion.value(T, operator).sum())]
         signs: Array | None = None
+        tol = max(self.tol, 4.0 * float(np.finfo(rows.dtype).eps)) if self.tol > 0 else 0.0
         for _ in range(self.max_iter):
             # sign(0) = +1: for l1 a row on the boundary must take a side to be finite.
             sides = np.where(T < 0, -1.0, 1.0).astype(T.dtype)
@@ -67,7 +68,7 @@ class FixedPoint(Solver):
                 return Solution(W, tuple(path), True)  # rounding only: W is the fixed point
             W, T = new, T_new
             path.append(value)
-            small = abs(path[-1] - path[-2]) <= self.tol * abs(path[-1])
+            small = abs(path[-1] - path[-2]) <= tol * abs(path[-1])
             if moved < self.step_tol or (small and not l1):
                 return Solution(W, tuple(path), True)
         return Solution(W, tuple(path), False)

@@ -1,0 +1,104 @@
+"""What the tests share: the lists that cover a new part, oracles, strategies."""
+
+import itertools
+
+import numpy as np
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import tl1pca
+
+#: Every estimator of the package; a new class is covered by adding it here.
+ESTIMATORS = [
+    tl1pca.TL1PCA(),
+    tl1pca.TL1PCA(a=2.0),
+    tl1pca.DispersionPCA(),
+    tl1pca.DispersionPCA(operator=tl1pca.TL1(a=1.0), extraction="joint"),
+    tl1pca.L1PCA(),
+    tl1pca.L1PCA(greedy=True),
+    tl1pca.LpPCA(),
+    tl1pca.LpPCA(p=1.5),
+    tl1pca.SparseLpPCA(),
+    tl1pca.GeneralizedLpPCA(),
+    tl1pca.R1PCA(),
+    tl1pca.R1PCA(weights="l1"),
+    tl1pca.R1PCA(weights="cauchy"),
+    tl1pca.ResidualPCA(),
+    tl1pca.L1ReconstructionPCA(),
+    tl1pca.L1BestFitPCA(),
+]
+
+#: Operators with settled parameters.
+OPERATORS = [
+    tl1pca.TL1(a=0.01),
+    tl1pca.TL1(a=1.0),
+    tl1pca.TL1(a=100.0),
+    tl1pca.Lp(p=0.5),
+    tl1pca.Lp(p=1),
+    tl1pca.Lp(p=1.5),
+    tl1pca.Lp(p=2),
+    tl1pca.Huber(c=1.0),
+    tl1pca.Cauchy(c=1.0),
+]
+
+
+def name(thing):
+    """Readable test ids."""
+    return repr(thing).replace("\n", "").replace(" ", "")
+
+
+def with_components(estimator, k):
+    return clone(estimator).set_params(n_components=k)
+
+
+def gaussian(n, d, seed=0, decay=0.7):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) * decay ** np.arange(d) + rng.normal(size=d)
+
+
+def subspace_angle(A, B):
+    """Largest principal angle between the row spaces of A and B, in degrees."""
+    Qa, Qb = (np.linalg.qr(np.asarray(M, dtype=float).T)[0] for M in (A, B))
+    rest = Qb - Qa @ (Qa.T @ Qb)
+    return float(np.degrees(np.arcsin(min(1.0, np.linalg.norm(rest, 2)))))
+
+
+def plane_optimum(X, operator, n_grid=200):
+    """Global maximum of sum rho(|x.w|) over directions of the plane, by its arcs.
+
+    Between consecutive zeros of the projections f is concave in the angle, so
+    a golden section in each arc finds its only maximum.
+    """
+    f = lambda phi: operator.value(np.abs(X @ np.array([np.cos(phi), np.sin(phi)]))).sum()  # noqa: E731
+    kinks = np.sort((np.arctan2(X[:, 1], X[:, 0]) + np.pi / 2) % np.pi)
+    edges = np.append(kinks, kinks[0] + np.pi)
+    best = -np.inf
+    golden = (np.sqrt(5) - 1) / 2
+    for low, high in itertools.pairwise(edges):
+        a, b = low, high
+        for _ in range(90):
+            c, d = b - golden * (b - a), a + golden * (b - a)
+            if f(c) < f(d):
+                a = c
+            else:
+                b = d
+        best = max(best, f(0.5 * (a + b)))
+    return best
+
+
+def matrices(min_rows=4, max_rows=25, min_columns=1, max_columns=6):
+    """Strategy: generic Gaussian matrices of all small shapes, with a few wild rows."""
+
+    def build(seed, n, d, wild):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, d)) * rng.uniform(0.3, 3.0, size=d)
+        X[: min(wild, n // 4)] *= 30.0
+        return X
+
+    return st.builds(
+        build,
+        st.integers(0, 2**32 - 1),
+        st.integers(min_rows, max_rows),
+        st.integers(min_columns, max_columns),
+        st.integers(0, 3),
+    )

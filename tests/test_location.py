@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+from scipy import optimize
+
+from tl1pca.location import locate, spatial_median
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_spatial_median_is_the_minimiser(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(25, 3))
+    X[:8] += 50
+    total = lambda m: np.linalg.norm(X - m, axis=1).sum()  # noqa: E731
+    best = optimize.minimize(total, np.median(X, axis=0), method="BFGS", options={"gtol": 1e-10})
+    assert total(spatial_median(X)) <= best.fun * (1 + 1e-12)
+
+
+def test_spatial_median_on_a_row():
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.2], [0.0, 1.0], [0.1, -1.0]])
+    np.testing.assert_allclose(spatial_median(X), [0, 0], atol=1e-9)
+    heavy = np.array([10.0, 1, 1, 1, 1])
+    np.testing.assert_allclose(spatial_median(X + 3, heavy), [3, 3], atol=1e-9)
+
+
+def test_spatial_median_of_equal_and_of_collinear_rows():
+    np.testing.assert_array_equal(spatial_median(np.ones((5, 2))), [1, 1])
+    line = np.outer(np.array([-1.0, 0.0, 7.0]), [1.0, 2.0])
+    np.testing.assert_allclose(spatial_median(line), [0, 0], atol=1e-8)
+
+
+@pytest.mark.parametrize("n", [40, 20_000])
+def test_weights_are_repetitions(n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    v = rng.integers(1, 3, size=n)
+    for center in ("mean", "median", "spatial_median"):
+        a, b = locate(X, center, v.astype(float)), locate(np.repeat(X, v, axis=0), center)
+        np.testing.assert_allclose(a, b, atol=1e-7)
+
+
+def test_centers():
+    X = np.array([[0.0, 1.0], [1.0, 1.0], [8.0, 1.0]])
+    assert locate(X, None).tolist() == [0, 0]
+    assert locate(X, "mean").tolist() == [3, 1]
+    assert locate(X, "median").tolist() == [1, 1]
+    assert locate(X, [1, 2]).tolist() == [1, 2]
+    assert locate(X.astype(np.float32), "spatial_median").dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("center", "message"),
+    [("average", "center must be one of"), ([1.0], r"shape \(2,\)"), ([np.nan, 0], "finite")],
+)
+def test_bad_centers(center, message):
+    with pytest.raises(ValueError, match=message):
+        locate(np.zeros((3, 2)), center)
