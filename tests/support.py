@@ -26,7 +26,11 @@ ESTIMATORS = [
     tl1pca.ResidualPCA(),
     tl1pca.L1ReconstructionPCA(),
     tl1pca.L1BestFitPCA(),
+    tl1pca.TL1SubspacePCA(random_state=0),
 ]
+
+#: Those that fit about a given centre; the others estimate their own.
+CENTRED = [estimator for estimator in ESTIMATORS if "center" in estimator.get_params()]
 
 #: Operators with settled parameters.
 OPERATORS = [

@@ -1,19 +1,25 @@
 """Robust principal component analysis with scikit-learn's conventions."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ._version import __version__
-from .estimators import (
-    L1PCA,
-    R1PCA,
-    TL1PCA,
-    DispersionPCA,
-    GeneralizedLpPCA,
-    L1BestFitPCA,
-    L1ReconstructionPCA,
-    LpPCA,
-    ResidualPCA,
-    SparseLpPCA,
-)
-from .operators import TL1, Cauchy, Huber, Lp, Operator
+from .comparison import compare
+
+if TYPE_CHECKING:
+    from .estimators import (
+        L1PCA,
+        R1PCA,
+        TL1PCA,
+        DispersionPCA,
+        GeneralizedLpPCA,
+        L1BestFitPCA,
+        L1ReconstructionPCA,
+        LpPCA,
+        ResidualPCA,
+        SparseLpPCA,
+    )
+    from .operators import TL1, Cauchy, Huber, Lp, Operator
 
 __all__ = [
     "L1PCA",
@@ -31,5 +37,24 @@ __all__ = [
     "Operator",
     "ResidualPCA",
     "SparseLpPCA",
+    "TL1SubspacePCA",
     "__version__",
+    "compare",
 ]
+
+# Names are looked up in these modules on first use, so that `tl1pca --help` answers without numpy.
+_HOMES = ("operators", "estimators")
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for home in _HOMES:
+            module = import_module(f".{home}", __name__)
+            if hasattr(module, name):
+                globals()[name] = getattr(module, name)
+                return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .geometry import complete_basis, project_out, unit
+from .geometry import complete_basis, orthonormalize, project_out, unit
 from .objectives import Dispersion
 from .operators import Operator
 from .rows import DeflatedRows, Rows
-from .solvers import Solver, principal_axes
+from .solvers import Solution, Solver, SphereAscent, polish, principal_axes, span
 
 Array = NDArray[Any]
 
 #: Residual rows below this share of the longest original one count as nothing left.
 EXHAUSTED = 1e-12
+#: More rows than this, and a sample of so many finds the directions that all rows then polish.
+SAMPLE_ABOVE, SAMPLE = 1500, 1000
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,9 @@ def greedy(
 ) -> Extraction:
     """One direction after the other, each on the rows deflated by the earlier ones.
 
+    With many rows, and a solver that looks at all of them at once, the
+    directions of a sample are polished on all rows instead.
+
     Parameters
     ----------
     rows, operator, solver
@@ -54,29 +59,77 @@ def greedy(
     -------
     Extraction
     """
-    d = rows.shape[1]
-    W = np.zeros((d, 0), dtype=rows.dtype)
-    longest = float(rows.norms().max(initial=0.0))
-    paths: list[tuple[float, ...]] = []
-    converged = True
+    many = isinstance(solver, SphereAscent) and rows.shape[0] > SAMPLE_ABOVE
+    longest = _longest(rows)
+    W = np.zeros((rows.shape[1], 0), dtype=rows.dtype)
+    solutions: list[Solution] = []
     while W.shape[1] < n_components:
         left = DeflatedRows(rows, unit(W)) if W.shape[1] else rows
-        if float(left.norms().max(initial=0.0)) <= EXHAUSTED * longest:
+        if _exhausted(left, EXHAUSTED * longest):
             break
-        solution = solver.maximize(Dispersion(left, operator), rng)
-        w = solution.W[:, 0]
-        if solver.orthogonal:
-            w = unit(project_out(unit(project_out(w, W)), W))
-        W = np.column_stack([W, w])
-        paths.append(solution.path)
-        converged &= solution.converged
-        if enough is not None and enough(W):
-            break
-    rank = W.shape[1]
-    if enough is None and rank < n_components:
+        if many and isinstance(solver, SphereAscent):
+            new = _from_sample(rows, left, operator, solver, W, n_components, rng)
+        else:
+            new = [solver.maximize(Dispersion(left, operator), rng)]
+        for solution in new:
+            w = solution.W[:, 0]
+            if solver.orthogonal:
+                w = unit(project_out(unit(project_out(w, W)), W))
+            W = np.column_stack([W, w])
+            solutions.append(solution)
+            if enough is not None and enough(W):
+                n_components = W.shape[1]
+                break
+    paths = [solution.path for solution in solutions]
+    if enough is None and W.shape[1] < n_components:
+        paths += [(0.0,)] * (n_components - W.shape[1])
         W = complete_basis(W, n_components) if solver.orthogonal else _pad(W, n_components)
-        paths += [(0.0,)] * (n_components - rank)
-    return Extraction(W, tuple(paths), converged)
+    return Extraction(W, tuple(paths), all(solution.converged for solution in solutions))
+
+
+def _from_sample(
+    rows: Rows,
+    left: Rows,
+    operator: Operator,
+    solver: SphereAscent,
+    W: Array,
+    n_components: int,
+    rng: np.random.RandomState,
+) -> list[Solution]:
+    """Some of the next directions: found on a sample, polished on a larger one and on all rows."""
+    n, d = rows.shape
+    # A permutation of fixed seed, so that the result depends on the data alone.
+    order = np.random.RandomState(0).permutation(n)
+    part = left.sample(np.sort(order[:SAMPLE]))
+    if not part.norms().any():
+        order = np.argsort(-left.norms(), kind="stable")
+        part = left.sample(order[:SAMPLE])
+    # Scores of so many directions at once still fit into a fraction of the data.
+    batch = min(n_components - W.shape[1], max(1, d // 5), max(1, span(part)))
+    rough = SphereAscent(tol=1e-3, max_iter=30, n_starts=solver.n_starts, hops=0)
+    start = orthonormalize(project_out(greedy(part, operator, rough, batch, rng).W, W))
+    middle = rows.sample(np.sort(order[: max(4 * SAMPLE, 40 * d)]))
+    if middle.shape[0] < n:
+        found = polish(Dispersion(middle, operator), start, W, middle, tol=1e-5, max_iter=20)
+        start = np.column_stack([solution.W for solution in found])
+    return polish(
+        Dispersion(rows, operator), start, W, middle, tol=100 * solver.tol, max_iter=solver.max_iter
+    )
+
+
+def _longest(rows: Rows) -> float:
+    """Length of a long row; a few rows tell unless all of them are zero."""
+    few = rows.take(np.arange(min(256, rows.shape[0])))
+    length = float(np.sqrt(np.einsum("ij,ij->i", few, few)).max(initial=0.0))
+    return length or float(rows.norms().max(initial=0.0))
+
+
+def _exhausted(rows: Rows, floor: float) -> bool:
+    """Whether no row is longer than the floor; a few rows usually tell that one is."""
+    few = rows.take(np.arange(min(256, rows.shape[0])))
+    if np.abs(few).max(initial=0.0) > floor:
+        return False
+    return float(rows.norms().max(initial=0.0)) <= floor
 
 
 def joint(rows: Rows, operator: Operator, solver: Solver, n_components: int) -> Extraction:

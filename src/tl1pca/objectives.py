@@ -16,6 +16,24 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
+class Survey:
+    """What one pass over the rows tells of a batch of directions W (d, k).
+
+    Attributes
+    ----------
+    measure : ndarray of shape (k,)
+        The objective.
+    gradient : ndarray of shape (d, k)
+    operator : Operator
+        With its "auto" parameter settled, one for each direction.
+    """
+
+    measure: Array
+    gradient: Array
+    operator: Operator
+
+
+@dataclass(frozen=True)
 class Dispersion:
     """f(w) = sum_i v_i rho(|x_i.w|), to be maximised over unit w.
 
@@ -43,13 +61,12 @@ class Dispersion:
         alive = columns > (0.5 + 1e-12) * mass
 
         def moments(alpha: Array) -> tuple[Array, Array]:
-            a = alpha if T.ndim > 1 else float(alpha[0])
+            def powers(t: Array) -> Array:
+                q = alpha / (alpha + np.abs(t if t.ndim > 1 else t[:, None]))
+                return np.hstack([q, q * q])
 
-            def share(t: Array) -> Array:
-                return np.asarray(a / (a + np.abs(t)))
-
-            first = np.atleast_1d(self.rows.total(share, T)) / mass
-            return first, np.atleast_1d(self.rows.total(lambda t: share(t) ** 2, T)) / mass
+            first, second = np.split(self.rows.total(powers, T) / mass, 2)
+            return first, second
 
         begin = mean if start is None else np.atleast_1d(start)
         alpha = np.where(alive, solve_tl1_scale(moments, np.where(alive & (begin > 0), begin, 1.0)), 0.0)
@@ -58,6 +75,35 @@ class Dispersion:
     def measure(self, T: Array) -> Array:
         """The objective at scores T, per column."""
         return self.scales(T) if self.operator.adaptive else self.value(T, self.operator)
+
+    def guess(self, W: Array) -> Array | None:
+        """Scales alpha at the directions W, when they are what is maximised."""
+        return self.scales(self.rows.project(W)) if self.operator.adaptive else None
+
+    def survey(self, W: Array, alpha: Array | None = None) -> Survey:
+        """Objective and gradient at W, (d, k), in one pass over the data.
+
+        For an "auto" operator the gradient is the one at the given scales
+        `alpha`, those of a nearby W, and the objective is one Newton step
+        from them: both become exact as W settles.
+        """
+        adaptive = self.operator.adaptive and isinstance(self.operator, TL1) and alpha is not None
+        operator = self.operator.at(alpha, alpha) if adaptive else self.operator
+
+        def look(T: Array) -> tuple[Array, Array]:
+            U = np.abs(T)
+            if not adaptive:
+                return operator.value(U), np.copysign(operator.slope(U), T)
+            a = np.asarray(operator.a, dtype=T.dtype)
+            q = a / (a + U)
+            return np.hstack([q, q * q]), np.copysign((a + 1.0) * q / (a + U), T)
+
+        values, gradient = self.rows.fold(look, W)
+        if not adaptive:
+            return Survey(values, gradient, operator)
+        first, second = np.split(values / self.rows.mass, 2)
+        step = np.clip((0.5 - first) / np.maximum(first - second, 1e-300), -3.0, 3.0)
+        return Survey(np.asarray(operator.a) * np.exp(step), gradient, operator)
 
     def value(self, T: Array, operator: Operator) -> Array:
         """sum_i v_i rho(|t_i|), per column."""
@@ -77,20 +123,8 @@ class Residual:
 
     def distances(self, W: Array) -> Array:
         """Distances of the rows to the span of the orthonormal columns of W."""
-        return residual_norms(self.rows, W)
+        return self.rows.split(W)[1]
 
     def value(self, r: Array) -> float:
         """sum_i v_i rho(r_i)."""
         return float(self.rows.total(self.operator.value, r))
-
-
-def residual_norms(rows: Rows, W: Array) -> Array:
-    """|x_i - WW'x_i| without the cancellation of |x|^2 - |t|^2, in blocks of rows."""
-    n, d = rows.shape
-    step = max(1, (1 << 18) // max(d, 1))
-    r = np.empty(n, dtype=rows.dtype)
-    for i in range(0, n, step):
-        A = rows.take(np.arange(i, min(i + step, n)))
-        A = A - (A @ W) @ W.T
-        r[i : i + step] = np.sqrt(np.einsum("ij,ij->i", A, A))
-    return r

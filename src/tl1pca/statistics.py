@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 Array = NDArray[Any]
 
@@ -116,7 +117,52 @@ def solve_tl1_scale(moments: Callable[[Array], tuple[Array, Array]], start: Arra
         step = np.clip(excess / np.maximum(first - second, 1e-300), -3.0, 3.0)
         middle = 0.5 * (low + high)
         new = np.where((s + step >= low) & (s + step <= high) | ~np.isfinite(middle), s + step, middle)
-        if np.abs(new - s).max() <= 1e-14 * max(1.0, float(np.abs(s).max())):
+        if np.abs(new - s).max() <= 1e-8:  # quadratic: the next step would be rounding
             return np.exp(new)
         s = new
     return np.exp(s)
+
+
+def shortest_interval(ordered: Array, count: int) -> tuple[Array, Array]:
+    """Centre and half-length of the shortest interval with `count` values, for sorted rows (m, n)."""
+    length = ordered[:, count - 1 :] - ordered[:, : ordered.shape[1] - count + 1]
+    each, first = np.arange(len(ordered)), np.argmin(length, axis=1)
+    half = 0.5 * length[each, first]
+    return ordered[each, first] + half, half
+
+
+def majority_share(share: float) -> float:
+    """Share of the majority that its shortest interval with `share` of all values holds.
+
+    As if four fifths of the other values were foreign.
+    """
+    return min(share / (1.0 - 0.8 * (1.0 - share)), 0.99)
+
+
+def main_mode(x: Array, count: int, window: float = 2.5) -> tuple[float, float]:
+    """Location and scale of the main mode of a sample, consistent at the normal distribution.
+
+    From the shortest interval with `count` values on: mean and standard
+    deviation, corrected for the truncation, of the values within `window`
+    scales, until they repeat. What lies farther has no influence, where the
+    median absolute deviation is blown up several times by 40 % of outliers.
+    """
+    if len(x) > 20_000:  # a mode needs no more
+        step = len(x) // 10_000
+        x, count = x[::step], -(-count // step)
+    S = np.sort(x)
+    centre, half = (float(value[0]) for value in shortest_interval(S[None], count))
+    S = S - centre
+    mu, s = 0.0, half / float(ndtri(0.5 + 0.5 * majority_share(count / len(x))))
+    density = np.exp(-0.5 * window**2) / np.sqrt(2.0 * np.pi)
+    correction = 1.0 / (1.0 - 2.0 * window * density / (2.0 * float(ndtr(window)) - 1.0))
+    first, second = np.append(0.0, np.cumsum(S)), np.append(0.0, np.cumsum(S * S))
+    a = b = -1
+    for _ in range(50):
+        before = a, b
+        a, b = (int(i) for i in np.searchsorted(S, (mu - window * s, mu + window * s * (1 + 1e-12))))
+        if (a, b) == before or b - a < 0.8 * count or s == 0.0:
+            break
+        mu = float(first[b] - first[a]) / (b - a)
+        s = float(np.sqrt(correction * max(float(second[b] - second[a]) / (b - a) - mu**2, 0.0)))
+    return centre + mu, s

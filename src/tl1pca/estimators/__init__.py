@@ -4,6 +4,7 @@ from ._dispersion import TL1PCA, DispersionPCA
 from ._entrywise import L1BestFitPCA, L1ReconstructionPCA
 from ._lp import L1PCA, GeneralizedLpPCA, LpPCA, SparseLpPCA
 from ._residual import R1PCA, ResidualPCA
+from ._subspace import TL1SubspacePCA
 
 __all__ = [
     "L1PCA",
@@ -16,4 +17,5 @@ __all__ = [
     "LpPCA",
     "ResidualPCA",
     "SparseLpPCA",
+    "TL1SubspacePCA",
 ]

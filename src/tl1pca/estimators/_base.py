@@ -19,7 +19,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ..extraction import Extraction
 from ..geometry import largest_entry_signs
 from ..location import locate
-from ..objectives import residual_norms
 from ..rows import DenseRows, Rows
 from ..solvers import principal_axes, span
 from ..statistics import NORMAL_CONSISTENCY, tl1_scale, weighted_median
@@ -45,88 +44,26 @@ class Problem:
     observed: Array | None = None
 
 
-class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """Base of the estimators. A method adds `__init__`, `_check_parameters` and `_solve`."""
+class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What can be done with a fit, whichever method it comes from."""
 
     n_components: int | float | None
-    center: Center
     random_state: int | np.random.RandomState | None
 
-    #: Whether the method may be solved in an orthonormal basis of the row space.
-    _rotates = True
-    #: Why a solver may fail to converge and what to do, for the warning.
-    _advice = "Increase max_iter or tol."
-
-    # ---------------------------------------------------------------- to be given by a method
-    @abstractmethod
-    def _check_parameters(self) -> None:
-        """Raise readable errors for parameters that make no sense."""
-
-    @abstractmethod
-    def _solve(self, problem: Problem) -> Extraction:
-        """Directions in the (possibly reduced) space of the rows."""
-
-    # ---------------------------------------------------------------- fitting
-    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the components to the rows of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            Non-negative row weights; a weight of two is a row that occurs twice.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        data, observed = self._validate(X)
-        weights = self._check_weights(sample_weight, data)
-        if weights is not None and not (weights > 0).all():
-            keep = weights > 0
-            data, weights = data[keep], weights[keep]
-            observed = None if observed is None else observed[keep]
-        factor = _safe_factor(data)
-        center = self.center
-        if factor != 1.0:
-            data = data * data.dtype.type(factor)
-            if center is not None and not isinstance(center, str):
-                center = np.asarray(center, dtype=data.dtype) * data.dtype.type(factor)
-        mean = self._locate(data, observed, center, weights)
-        rows = DenseRows(data, mean, weights)
-        basis = None
-        if self._rotates and rows.shape[1] > rows.shape[0]:
-            rows, basis = rows.compact()
-        k, share = self._check_n_components(min(data.shape), rows)
-        problem = Problem(rows, k, share, factor, check_random_state(self.random_state), observed)
-        extraction = self._solve(problem)
-        self._store(problem, extraction, mean, basis)
-        return self
+    components_: Array
+    mean_: Array
+    n_components_: int
 
     def _validate(self, X: ArrayLike) -> tuple[Array, Array | None]:
         """The data as an array, and the mask of observed entries when some are missing."""
         data: Array = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         return data, None
 
-    def _locate(self, data: Array, observed: Array | None, center: Center, weights: Array | None) -> Array:
-        return locate(data, center, weights)
-
-    def _check_weights(self, sample_weight: ArrayLike | None, X: Array) -> Array | None:
-        if sample_weight is None:
-            return None
-        weights: Array = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
-        if np.count_nonzero(weights) < 2:
-            raise ValueError("sample_weight must be positive for at least two rows.")
-        return weights
-
-    def _check_n_components(self, most: int, rows: Rows) -> tuple[int, float | None]:
-        """Number of components, and the share of the dispersion that ends the search for it."""
+    def _check_n_components(self, most: int) -> tuple[int | None, float | None]:
+        """Number of components or share of the dispersion, whichever is given; neither for None."""
         k = self.n_components
         if k is None:
-            # The span of the rows, not min(n, d): a repeated row adds no dimension.
-            return min(most, max(1, span(rows))), None
+            return None, None
         if isinstance(k, Integral) and not isinstance(k, bool):
             if not 1 <= int(k) <= most:
                 raise ValueError(
@@ -135,70 +72,11 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
                 )
             return int(k), None
         if isinstance(k, Real) and not isinstance(k, bool) and 0.0 < float(k) < 1.0:
-            return min(most, max(1, span(rows))), float(k)
+            return None, float(k)
         raise ValueError(
             f"n_components must be None, an integer from 1 to {most} or a share in (0, 1), got {k!r}."
         )
 
-    def _enough(self, problem: Problem) -> Any:
-        """Stopping rule of a greedy extraction that looks for a share of the dispersion."""
-        if problem.share is None:
-            return None
-        share = problem.share
-        return lambda W: float(_explained(problem.rows, W)[1].sum()) >= share
-
-    def _count(self, problem: Problem) -> int:
-        """Number of components of a joint method, whose solutions are not nested.
-
-        For a share it is the least number of classical principal axes that
-        reach it in robust variance.
-        """
-        if problem.share is None:
-            return problem.n_components
-        axes = principal_axes(problem.rows, problem.n_components)
-        for k in range(1, problem.n_components):
-            if float(_explained(problem.rows, axes[:, :k])[1].sum()) >= problem.share:
-                return k
-        return problem.n_components
-
-    def _store(self, problem: Problem, extraction: Extraction, mean: Array, basis: Array | None) -> None:
-        rows, factor = problem.rows, problem.factor
-        W = extraction.W
-        variance, ratio, rank = _explained(rows, W)
-        components = np.ascontiguousarray((W if basis is None else basis @ W).T, dtype=rows.dtype)
-        self.components_ = components * largest_entry_signs(components)[:, None]
-        self.mean_ = mean / mean.dtype.type(factor)
-        self.explained_variance_ = _product(variance, 1.0 / factor, 1.0 / factor).astype(rows.dtype)
-        self.explained_variance_ratio_ = ratio.astype(rows.dtype)
-        self.n_components_ = len(self.components_)
-        self.rank_ = rank
-        unit_value = self._objective_unit(factor)
-        self.objective_path_ = [_product(np.asarray(path), unit_value) for path in extraction.paths]
-        self.objective_ = float(sum(path[-1] for path in self.objective_path_))
-        self.n_iter_ = max(1, *(len(path) - 1 for path in extraction.paths))
-        self.converged_ = extraction.converged
-        self._warn(extraction)
-
-    def _objective_unit(self, factor: float) -> float:
-        """What the objective of data multiplied by `factor` is to be multiplied with."""
-        return 1.0
-
-    def _warn(self, extraction: Extraction) -> None:
-        if not extraction.converged:
-            warnings.warn(
-                f"{type(self).__name__} did not converge in {self.n_iter_} iterations. {self._advice}",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        if self.n_components is not None and self.rank_ < self.n_components_:
-            warnings.warn(
-                f"The centred rows span {self.rank_} dimensions, n_components={self.n_components} was asked "
-                "for: what goes beyond completes the basis and carries no information.",
-                UserWarning,
-                stacklevel=4,
-            )
-
-    # ---------------------------------------------------------------- using a fit
     @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
@@ -288,7 +166,137 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         return tags
 
 
-class ObliquePCA(BasePCA):
+class CentredPCA(BasePCA, ABC):
+    """Fit about a given centre. A method adds `__init__`, `_check_parameters` and `_solve`."""
+
+    center: Center
+
+    #: Whether the method may be solved in an orthonormal basis of the row space.
+    _rotates = True
+    #: Why a solver may fail to converge and what to do, for the warning.
+    _advice = "Increase max_iter or tol."
+
+    # ---------------------------------------------------------------- to be given by a method
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise readable errors for parameters that make no sense."""
+
+    @abstractmethod
+    def _solve(self, problem: Problem) -> Extraction:
+        """Directions in the (possibly reduced) space of the rows."""
+
+    # ---------------------------------------------------------------- fitting
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the components to the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative row weights; a weight of two is a row that occurs twice.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        data, observed = self._validate(X)
+        weights = self._check_weights(sample_weight, data)
+        if weights is not None and not (weights > 0).all():
+            keep = weights > 0
+            data, weights = data[keep], weights[keep]
+            observed = None if observed is None else observed[keep]
+        factor = safe_factor(data)
+        center = self.center
+        if factor != 1.0:
+            data = data * data.dtype.type(factor)
+            if center is not None and not isinstance(center, str):
+                center = np.asarray(center, dtype=data.dtype) * data.dtype.type(factor)
+        mean = self._locate(data, observed, center, weights)
+        rows = DenseRows(data, mean, weights)
+        basis = None
+        if self._rotates and rows.shape[1] > rows.shape[0]:
+            rows, basis = rows.compact()
+        k, share = self._check_n_components(min(data.shape))
+        if k is None:  # the span of the rows, not min(n, d): a repeated row adds no dimension
+            k = min(*data.shape, max(1, span(rows)))
+        problem = Problem(rows, k, share, factor, check_random_state(self.random_state), observed)
+        extraction = self._solve(problem)
+        self._store(problem, extraction, mean, basis)
+        return self
+
+    def _locate(self, data: Array, observed: Array | None, center: Center, weights: Array | None) -> Array:
+        return locate(data, center, weights)
+
+    def _check_weights(self, sample_weight: ArrayLike | None, X: Array) -> Array | None:
+        if sample_weight is None:
+            return None
+        weights: Array = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+        if np.count_nonzero(weights) < 2:
+            raise ValueError("sample_weight must be positive for at least two rows.")
+        return weights
+
+    def _enough(self, problem: Problem) -> Any:
+        """Stopping rule of a greedy extraction that looks for a share of the dispersion."""
+        if problem.share is None:
+            return None
+        share = problem.share
+        return lambda W: float(_explained(problem.rows, W)[1].sum()) >= share
+
+    def _count(self, problem: Problem) -> int:
+        """Number of components of a joint method, whose solutions are not nested.
+
+        For a share it is the least number of classical principal axes that
+        reach it in robust variance.
+        """
+        if problem.share is None:
+            return problem.n_components
+        axes = principal_axes(problem.rows, problem.n_components)
+        for k in range(1, problem.n_components):
+            if float(_explained(problem.rows, axes[:, :k])[1].sum()) >= problem.share:
+                return k
+        return problem.n_components
+
+    def _store(self, problem: Problem, extraction: Extraction, mean: Array, basis: Array | None) -> None:
+        rows, factor = problem.rows, problem.factor
+        W = extraction.W
+        variance, ratio, rank = _explained(rows, W)
+        components = np.ascontiguousarray((W if basis is None else basis @ W).T, dtype=rows.dtype)
+        self.components_ = components * largest_entry_signs(components)[:, None]
+        self.mean_ = mean / mean.dtype.type(factor)
+        self.explained_variance_ = product(variance, 1 / factor, 1 / factor, dtype=rows.dtype)
+        self.explained_variance_ratio_ = ratio.astype(rows.dtype)
+        self.n_components_ = len(self.components_)
+        self.rank_ = rank
+        unit_value = self._objective_unit(factor)
+        self.objective_path_ = [product(np.asarray(path), unit_value) for path in extraction.paths]
+        self.objective_ = float(sum(path[-1] for path in self.objective_path_))
+        self.n_iter_ = max(1, *(len(path) - 1 for path in extraction.paths))
+        self.converged_ = extraction.converged
+        self._warn(extraction)
+
+    def _objective_unit(self, factor: float) -> float:
+        """What the objective of data multiplied by `factor` is to be multiplied with."""
+        return 1.0
+
+    def _warn(self, extraction: Extraction) -> None:
+        if not extraction.converged:
+            warnings.warn(
+                f"{type(self).__name__} did not converge in {self.n_iter_} iterations. {self._advice}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if self.n_components is not None and self.rank_ < self.n_components_:
+            warnings.warn(
+                f"The centred rows span {self.rank_} dimensions, n_components={self.n_components} was asked "
+                "for: what goes beyond completes the basis and carries no information.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+class ObliquePCA(CentredPCA):
     """Base of methods whose loadings are not orthonormal: scores are least squares onto their span."""
 
     def _dual(self) -> Array:
@@ -302,14 +310,16 @@ def _explained(rows: Rows, W: Array) -> tuple[Array, Array, int]:
     at the normal distribution. The total is the sum of these and the median
     squared distance to the subspace.
     """
-    T = rows.project(W).astype(np.float64)
-    squares = np.linalg.eigvalsh(T.T @ T)
-    floor = (1e-7 * float(rows.norms().max(initial=0.0))) ** 2
-    rank = int(np.count_nonzero(squares > floor))
+    Q = _orthonormal(W)
+    T, r = rows.split(Q)
+    longest = float(np.sqrt((r.astype(np.float64) ** 2 + (T.astype(np.float64) ** 2).sum(axis=1)).max()))
+    if Q is not W:
+        T = rows.project(W)
+    T = T.astype(np.float64, copy=False)
+    rank = int(np.count_nonzero(np.linalg.eigvalsh(T.T @ T) > (1e-7 * longest) ** 2))
     T -= weighted_median(T, rows.weights)
     scale = NORMAL_CONSISTENCY * tl1_scale(np.abs(T), rows.weights)
-    rest = float(weighted_median(residual_norms(rows, _orthonormal(W)), rows.weights)) ** 2
-    total = float((scale**2).sum()) + rest
+    total = float((scale**2).sum()) + float(weighted_median(r, rows.weights)) ** 2
     return scale**2, (scale**2 / total if total > 0 else np.zeros(len(scale))), rank
 
 
@@ -321,7 +331,7 @@ def _orthonormal(W: Array) -> Array:
     return np.asarray(U[:, s > 1e-12 * s.max()])
 
 
-def _safe_factor(X: Array) -> float:
+def safe_factor(X: Array) -> float:
     """Power of two that brings the data to where squares and ratios neither over- nor underflow."""
     info = np.finfo(X.dtype)
     top = max(float(X.max()), -float(X.min()))
@@ -330,9 +340,10 @@ def _safe_factor(X: Array) -> float:
     return float(2.0 ** (-np.frexp(top)[1]))
 
 
-def _product(x: Array, *factors: float) -> Array:
-    """Product that stops at the largest number there is instead of overflowing."""
+def product(x: Array, *factors: float, dtype: Any = np.float64) -> Array:
+    """Product that stops at the largest number of its type instead of overflowing."""
+    x = np.asarray(x, dtype=np.float64)
     with np.errstate(over="ignore"):
         for factor in factors:
             x = x * factor
-    return np.nan_to_num(x, posinf=float(np.finfo(np.float64).max))
+    return np.minimum(x, np.finfo(dtype).max).astype(dtype)

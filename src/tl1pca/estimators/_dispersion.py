@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from ..extraction import Extraction, greedy, joint
 from ..operators import TL1, Operator
 from ..solvers import FixedPoint, PaperAscent, Solver, SphereAscent, StiefelAscent
-from ._base import BasePCA, Center, Problem
+from ._base import Center, CentredPCA, Problem
 
 Array = NDArray[Any]
 
 
-class BaseDispersionPCA(BasePCA):
+class BaseDispersionPCA(CentredPCA):
     """Composition of operator, solver and extraction; a preset says which."""
 
     @abstractmethod

@@ -13,13 +13,13 @@ from ..extraction import Extraction
 from ..location import locate
 from ..rows import DenseRows
 from ..solvers.entrywise import fit_l1_low_rank, fit_l1_star, l1_scores
-from ._base import BasePCA, Center, Problem
+from ._base import Center, CentredPCA, Problem
 from ._dispersion import check_iteration
 
 Array = NDArray[Any]
 
 
-class L1ReconstructionPCA(BasePCA):
+class L1ReconstructionPCA(CentredPCA):
     r"""L1-PCA: minimises :math:`\sum_{ij} |X - UV^T|_{ij}` (Baccini 1996, Ke and Kanade 2003, 2005).
 
     Resists single bad entries rather than bad rows, and is the only
@@ -169,7 +169,7 @@ class L1ReconstructionPCA(BasePCA):
         return tags
 
 
-class L1BestFitPCA(BasePCA):
+class L1BestFitPCA(CentredPCA):
     r"""L1-PCA*: successive best l1 hyperplanes (Brooks, Dula and Boone 2013).
 
     The hyperplane with the least sum of absolute errors is found exactly, by

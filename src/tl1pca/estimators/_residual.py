@@ -9,13 +9,13 @@ from ..extraction import Extraction
 from ..objectives import Residual
 from ..operators import Cauchy, Huber, Lp, Operator
 from ..solvers import SubspaceMM, principal_axes
-from ._base import BasePCA, Center, Problem
+from ._base import Center, CentredPCA, Problem
 from ._dispersion import check_iteration
 
 _WEIGHTS = {"huber": Huber, "l1": Lp, "cauchy": Cauchy}
 
 
-class BaseResidualPCA(BasePCA):
+class BaseResidualPCA(CentredPCA):
     """Composition of an operator with majorise-minimise; a preset says which operator."""
 
     tol: float

@@ -41,8 +41,24 @@ class Rows(ABC):
         """Weighted sums (X - m)' diag(v) Z, (d, B); a vector for a vector."""
 
     @abstractmethod
+    def fold(self, fn: Callable[..., tuple[Array, Array]], W: Array, *Z: Array) -> tuple[Array, Array]:
+        """Totals and pullback of functions of the scores, in one pass over the data.
+
+        fn takes the scores of some rows (and the same rows of Z) and returns
+        values to be summed and slopes to be pulled back, one column each.
+        """
+
+    @abstractmethod
     def gram(self, weights: Array | None = None) -> Array:
         """Scatter (X - m)' diag(v * weights) (X - m), (d, d)."""
+
+    @abstractmethod
+    def split(self, W: Array) -> tuple[Array, Array]:
+        """Scores (n, k) and distances (n,) to the span of orthonormal columns, in one pass.
+
+        The distance is that of the residual itself: |x|^2 - |t|^2 would lose
+        all digits of a row that lies in the span.
+        """
 
     @abstractmethod
     def norms(self) -> Array:
@@ -55,6 +71,10 @@ class Rows(ABC):
     @abstractmethod
     def sample(self, index: Array) -> Rows:
         """The port to some of the rows."""
+
+    @abstractmethod
+    def shifted(self, center: Array) -> Rows:
+        """The port to the same rows less `center`."""
 
     @abstractmethod
     def map(self, fn: Callable[..., Array], *Z: Array) -> Array:

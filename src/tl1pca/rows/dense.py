@@ -18,6 +18,8 @@ Array = NDArray[Any]
 _COPY_BELOW = 1 << 20
 # Entries of one block of rows in the products that need a temporary.
 _BLOCK = 1 << 18
+# And in a fold, where a block is read twice and should still be in cache.
+_FOLD = 1 << 15
 
 
 class DenseRows(Rows):
@@ -55,6 +57,27 @@ class DenseRows(Rows):
         G = self._X.T @ Z
         return G if self._mean is None else G - _outer(self._mean, Z.sum(axis=0))
 
+    def fold(self, fn: Callable[..., tuple[Array, Array]], W: Array, *Z: Array) -> tuple[Array, Array]:
+        # The block of rows is still in cache when its slopes are pulled back.
+        shift = 0.0 if self._mean is None else self._mean @ W
+        sums: Any = 0.0
+        mass: Any = 0.0
+        G = np.zeros((self.shape[1], W.shape[1]), dtype=np.float64)
+        for block in self._blocks(_FOLD):
+            A = self._X[block]
+            T = A @ W
+            T -= shift
+            values, slopes = fn(T, *(z[block] for z in Z))
+            if self.weights is not None:
+                v = self.weights[block, None]
+                values, slopes = v * values, v * slopes
+            sums = sums + values.sum(axis=0, dtype=np.float64)
+            mass = mass + slopes.sum(axis=0, dtype=np.float64)
+            G += A.T @ slopes
+        if self._mean is not None:
+            G -= np.outer(self._mean, mass)
+        return sums, G.astype(self.dtype, copy=False)
+
     def gram(self, weights: Array | None = None) -> Array:
         v = _product(self.weights, weights)
         C = np.zeros((self.shape[1], self.shape[1]), dtype=self.dtype)
@@ -62,6 +85,16 @@ class DenseRows(Rows):
             A = self._centred(block)
             C += A.T @ (A if v is None else A * v[block, None])
         return C
+
+    def split(self, W: Array) -> tuple[Array, Array]:
+        T = np.empty((self.shape[0], W.shape[1]), dtype=self.dtype, order="F")
+        r = np.empty(self.shape[0], dtype=self.dtype)
+        for block in self._blocks():
+            A = self._centred(block)
+            t = A @ W
+            A = A - t @ W.T
+            T[block], r[block] = t, np.sqrt(np.einsum("ij,ij->i", A, A))
+        return T, r
 
     def norms(self) -> Array:
         length = np.empty(self.shape[0], dtype=self.dtype)
@@ -77,6 +110,9 @@ class DenseRows(Rows):
     def sample(self, index: Array) -> DenseRows:
         weights = None if self.weights is None else self.weights[index]
         return DenseRows(self.take(index), weights=weights)
+
+    def shifted(self, center: Array) -> DenseRows:
+        return DenseRows(self._X, center if self._mean is None else self._mean + center, self.weights)
 
     def map(self, fn: Callable[..., Array], *Z: Array) -> Array:
         out = np.empty_like(Z[0])
@@ -110,9 +146,9 @@ class DenseRows(Rows):
         A = self._X[block]
         return A if self._mean is None else A - self._mean
 
-    def _blocks(self) -> list[slice]:
+    def _blocks(self, entries: int | None = None) -> list[slice]:
         n, d = self.shape
-        step = max(1, _BLOCK // max(d, 1))
+        step = max(1, (entries or _BLOCK) // max(d, 1))
         return [slice(i, i + step) for i in range(0, n, step)]
 
 
@@ -140,8 +176,15 @@ class DeflatedRows(Rows):
     def pullback(self, Z: Array) -> Array:
         return self._clean(self._rows.pullback(Z))
 
+    def fold(self, fn: Callable[..., tuple[Array, Array]], W: Array, *Z: Array) -> tuple[Array, Array]:
+        sums, G = self._rows.fold(fn, W - self._W @ (self._S @ (self._W.T @ W)), *Z)
+        return sums, self._clean(G)
+
     def gram(self, weights: Array | None = None) -> Array:
         return self._clean(self._clean(self._rows.gram(weights)).T)
+
+    def split(self, W: Array) -> tuple[Array, Array]:
+        raise NotImplementedError("deflated rows are for greedy solvers, which ask for no distances")
 
     def norms(self) -> Array:
         n, d = self.shape
@@ -156,6 +199,9 @@ class DeflatedRows(Rows):
     def sample(self, index: Array) -> DenseRows:
         weights = None if self.weights is None else self.weights[index]
         return DenseRows(self.take(index), weights=weights)
+
+    def shifted(self, center: Array) -> Rows:
+        return DeflatedRows(self._rows.shifted(center), self._W)
 
     def map(self, fn: Callable[..., Array], *Z: Array) -> Array:
         return self._rows.map(fn, *Z)

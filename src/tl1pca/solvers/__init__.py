@@ -5,6 +5,7 @@ from .base import Solution, Solver, Start, best_sample, longest_row, principal_a
 from .fixed_point import BallFixedPoint, FixedPoint, SparseFixedPoint
 from .mm import SubspaceMM
 from .paper import PaperAscent
+from .polish import polish
 from .stiefel import StiefelAscent
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "SubspaceMM",
     "best_sample",
     "longest_row",
+    "polish",
     "principal_axes",
     "scatter_axes",
     "span",

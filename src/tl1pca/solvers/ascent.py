@@ -33,8 +33,6 @@ CANDIDATES = 256
 #: Trial steps along the great circle, in units of the natural step.
 STEPS = 2.0 ** np.arange(-3, 5)
 NATURAL = 3
-#: Reflections of the winner at rows, at most.
-HOPS = 3
 
 
 @dataclass(frozen=True)
@@ -92,17 +90,25 @@ class SphereAscent(Solver):
     max_iter : int, default=1000
     n_starts : int, default=1
         Multiplies the number of starts that are ascended (8 by default).
+    hops : int, default=3
+        Most reflections of the winner at rows, each to a better cell.
     warm : Solver or None, default=None
         Another solver whose result is one more start, so that the objective
         is never below that solver's.
     """
 
     def __init__(
-        self, tol: float = 1e-8, max_iter: int = 1000, n_starts: int = 1, warm: Solver | None = None
+        self,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        n_starts: int = 1,
+        hops: int = 3,
+        warm: Solver | None = None,
     ):
         self.tol = tol
         self.max_iter = max_iter
         self.n_starts = n_starts
+        self.hops = hops
         self.warm = warm
 
     def maximize(self, dispersion: Dispersion, rng: np.random.RandomState) -> Solution:
@@ -124,7 +130,7 @@ class SphereAscent(Solver):
             batch = _join(batch, _begin(problem, self.warm.maximize(dispersion, rng).W.T))
         batch = _climb(problem, batch, self.max_iter, self.tol, newton=True)
         batch = batch.pick(np.array([int(np.argmax(batch.path[-1]))]))
-        for _ in range(HOPS):
+        for _ in range(self.hops):
             step = _hop(problem, batch, inner, length[live], live)
             if step is None:
                 break

@@ -1,0 +1,219 @@
+"""TL1SubspacePCA: the robust estimator to pick."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from .. import diagnostics
+from ..diagnostics import Cutoffs
+from ..geometry import largest_entry_signs
+from ..rows import DenseRows
+from ..solvers.subspace import fit_subspace
+from ._base import BasePCA, product, safe_factor
+
+Array = NDArray[Any]
+
+
+class TL1SubspacePCA(BasePCA):
+    r"""Robust PCA at the efficiency of PCA on the good rows alone.
+
+    The residual twin of Tl1PCA: rows are judged by their distance r to the
+    subspace through :math:`h(u) = u^q/(1+u^q)`, the Tl1 operator of
+    :math:`u^q`, whose scale s, mean h(r/s) = 1/2, is minimised. Up to half of
+    the rows may be anything.
+
+    1. Start: rows that a gap separates are put aside; of the rest, the least
+       outlying ones over many directions (Stahel and Donoho) are trusted.
+    2. PCA of the trusted rows and exclusion of rows beyond the cut-offs, in turn.
+    3. Tl1 steps on the rows that are left, so that the fit is smooth.
+    4. PCA of all rows within the cut-offs, for full efficiency.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        Dimension of the subspace. A share in (0, 1): the fewest components
+        that reach it, in variance of the trusted rows. None: the fewest that
+        reach 80 %, at most 10, none with less than 1e-3 of the first variance.
+    breakdown : float, default=0.5
+        Share of bad rows to withstand, in (0, 0.5]; it should be clearly
+        larger than the share expected.
+    power : float, default=2.0
+        q above, in (0, 2]; larger ones are not monotone.
+    n_directions : int, default=250
+        Random pairs of rows that give directions for the outlyingness.
+    reweight : bool, default=True
+        Whether to end with PCA of all rows within the cut-offs.
+    random_state : int, RandomState or None, default=None
+        Draws pairs of rows, and the rows of the start when there are more
+        than max(1000, min(5 n_features, 4000)).
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features)
+        Orthonormal rows, the largest entry of each positive.
+    mean_ : ndarray of shape (n_features,)
+        Mean of the rows in the fit.
+    explained_variance_ : ndarray of shape (n_components_,)
+        Variances of the scores of the rows in the fit, made consistent with
+        the main mode of their score distances.
+    explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Share of the variance of the rows in the fit.
+    score_distances_, orthogonal_distances_ : ndarray of shape (n_samples,)
+        Of the training rows, see `tl1pca.diagnostics.distances`.
+    cutoffs_ : Cutoffs
+        Largest distances of a regular row, at level 0.99 each.
+    flags_ : ndarray of int of shape (n_samples,)
+        0 regular, 1 good leverage, 2 orthogonal outlier, 3 bad leverage.
+    weights_ : ndarray of shape (n_samples,)
+        Weight of each row in the final fit.
+    scale_ : float
+        The Tl1 scale s of the distances, after step 3.
+    objective_, objective_path_ : float, list of one ndarray
+        The scale s, and its way down in step 3.
+    n_components_, rank_, n_iter_, n_features_in_ : int
+    converged_ : bool
+
+    Notes
+    -----
+    Equivariant under shift, scale and rotation. If more than half of the rows
+    lie exactly in a subspace of that dimension, that subspace is returned.
+    With more features than samples everything happens in the row space.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tl1pca import TL1SubspacePCA
+    >>> from tl1pca.datasets import make_contaminated
+    >>> X, bad, axes = make_contaminated(300, 20, 3, fraction=0.4, random_state=0)
+    >>> pca = TL1SubspacePCA(n_components=3, random_state=0).fit(X)
+    >>> bool((pca.predict(X[bad]) == -1).all())
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        breakdown: float = 0.5,
+        power: float = 2.0,
+        n_directions: int = 250,
+        reweight: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.n_components = n_components
+        self.breakdown = breakdown
+        self.power = power
+        self.n_directions = n_directions
+        self.reweight = reweight
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.breakdown, Real) or not 0 < self.breakdown <= 0.5:
+            raise ValueError(f"breakdown must be a share in (0, 0.5], got {self.breakdown!r}.")
+        if not isinstance(self.power, Real) or not 0 < self.power <= 2:
+            raise ValueError(f"power must be in (0, 2], where the scale never increases, got {self.power!r}.")
+        if not isinstance(self.n_directions, Integral) or self.n_directions < 1:
+            raise ValueError(f"n_directions must be a positive integer, got {self.n_directions!r}.")
+        if not isinstance(self.reweight, bool | np.bool_):
+            raise TypeError(f"reweight must be True or False, got {self.reweight!r}.")
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Fit the subspace to the majority of the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        data, _ = self._validate(X)
+        factor = safe_factor(data)
+        if factor != 1.0:
+            data = data * data.dtype.type(factor)
+        k, share = self._check_n_components(min(data.shape))
+        origin = data[: min(len(data), 1000)].mean(axis=0)
+        rows, basis = DenseRows(data, origin), None
+        if rows.shape[1] > rows.shape[0]:
+            rows, basis = rows.compact()
+        fit = fit_subspace(
+            rows,
+            share if k is None else k,
+            breakdown=float(self.breakdown),
+            power=float(self.power),
+            n_directions=int(self.n_directions),
+            reweight=bool(self.reweight),
+            rng=check_random_state(self.random_state),
+        )
+        plane, dtype = fit.verdict.plane, data.dtype
+        W = plane.W if basis is None else basis @ plane.W
+        center = plane.center if basis is None else basis @ plane.center
+        components = np.ascontiguousarray(W.T, dtype=dtype)
+        self.components_ = components * largest_entry_signs(components)[:, None]
+        self.mean_ = ((origin + center) / dtype.type(factor)).astype(dtype)
+        self.explained_variance_ = product(plane.variances, 1 / factor, 1 / factor, dtype=dtype)
+        total = max(plane.total_variance, float(plane.variances.sum()))
+        ratio = plane.variances / total if total > 0 else np.zeros(len(plane.variances))
+        self.explained_variance_ratio_ = ratio.astype(dtype)
+        self.n_components_ = len(components)
+        self.rank_ = int(np.count_nonzero(plane.variances > 1e-14 * max(total, 1e-300)))
+        self.score_distances_ = fit.verdict.score_distances
+        self.orthogonal_distances_ = fit.verdict.orthogonal_distances / factor
+        limits = fit.verdict.cutoffs
+        self.cutoffs_ = Cutoffs(limits.score, limits.orthogonal / factor, limits.tilt)
+        self.flags_ = diagnostics.flags(
+            self.score_distances_, self.orthogonal_distances_, self.cutoffs_, self.n_components_
+        )
+        self.weights_ = fit.weights
+        self.objective_path_ = [np.asarray(fit.path) / factor]
+        self.scale_ = self.objective_ = float(self.objective_path_[0][-1])
+        self.n_iter_ = max(1, len(fit.path) - 1)
+        self.converged_ = fit.converged
+        return self
+
+    def distances(self, X: ArrayLike) -> tuple[Array, Array]:
+        """Score and orthogonal distances of the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        score_distances, orthogonal_distances : ndarray of shape (n_samples,)
+        """
+        return diagnostics.distances(self._check_new(X), self)
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """One minus the larger of the two distances over its cut-off: negative for outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return 1.0 - diagnostics.excess(*self.distances(X), self.cutoffs_, self.n_components_)
+
+    def predict(self, X: ArrayLike) -> Array:
+        """+1 for regular rows and -1 for outliers, leverage points among them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+        """
+        return np.where(self.decision_function(X) < 0, -1, 1)

@@ -1,0 +1,291 @@
+"""The residual side with a high breakdown point: start, exclusion, Tl1 steps, reweighting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import fdtri, ndtri, stdtrit
+
+from ..diagnostics import Cutoffs, score_distances
+from ..geometry import unit
+from ..rows import DenseRows, Rows
+from ..statistics import main_mode
+from .base import scatter_axes
+from .outlyingness import exact_rows, least_outlying
+
+Array = NDArray[Any]
+
+#: Share of regular rows below each of the two cut-offs: about 2 % false alarms together.
+LEVEL = 0.99
+#: Rows beyond these levels leave the fit; lower ones would cost efficiency on clean data.
+FIT_SCORE, FIT_ORTHOGONAL = 0.999, 0.995
+
+
+@dataclass(frozen=True)
+class Plane:
+    """center + span(W), the variances of the scores, and how many rows are behind it."""
+
+    center: Array
+    W: Array
+    variances: Array
+    n_fit: int
+    total_variance: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the distances of all rows say of a plane.
+
+    `plane` has the variances of the main mode; `inside` counts the rows
+    within the fit levels, of which `keep` are the ones (and never too few).
+    """
+
+    plane: Plane
+    score_distances: Array
+    orthogonal_distances: Array
+    cutoffs: Cutoffs
+    keep: Array
+    inside: int
+
+
+@dataclass(frozen=True)
+class SubspaceFit:
+    """The plane with its verdict on all rows, their weights, and the path of the Tl1 scale."""
+
+    verdict: Verdict
+    weights: Array
+    path: tuple[float, ...]
+    converged: bool
+
+
+def fit_subspace(
+    rows: Rows,
+    n_components: int | float | None,
+    *,
+    breakdown: float,
+    power: float,
+    n_directions: int,
+    reweight: bool,
+    rng: np.random.RandomState,
+) -> SubspaceFit:
+    """Robust subspace of the rows.
+
+    Start, exclusion and Tl1 steps work on at most a few thousand rows; the
+    reweighted PCA and the distances are those of all rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        Centred anywhere near the data, in their row space if that is small.
+    n_components : int, float or None
+        See `choose_dimension`.
+    breakdown, power, n_directions, reweight
+        As in `TL1SubspacePCA`.
+    rng : RandomState
+
+    Returns
+    -------
+    SubspaceFit
+    """
+    n, d = rows.shape
+    most = max(1000, min(5 * d, 4000))
+    index = np.arange(n) if n <= most else np.sort(rng.permutation(n)[:most])
+    sample = DenseRows(rows.take(index).astype(np.float64))
+    length = sample.norms()
+    tol = 1e-11 * float(length.max(initial=0.0))
+    plane, keep = _start(sample, n_components, trusted(len(index), breakdown), n_directions, tol, rng)
+    plane, weights, path, converged = tl1_steps(sample, plane, keep, power, tol)
+    count, all_rows = trusted(n, breakdown), n == len(index)
+    fitted = keep if all_rows else np.zeros(n, dtype=bool)
+    verdict = judge(rows, plane, fitted, count, tol)
+    for _ in range((2 if all_rows else 1) if reweight else 0):
+        fitted = verdict.keep
+        verdict = judge(rows, weighted_plane(rows, fitted, len(plane.W.T)), fitted, count, tol)
+        weights = fitted.astype(np.float64)
+    if len(weights) != n:
+        weights = verdict.keep.astype(np.float64)
+    return SubspaceFit(verdict, weights, path, converged)
+
+
+def trusted(n: int, breakdown: float) -> int:
+    """Rows that are taken to be good: all but the share `breakdown`, and always a majority."""
+    return min(n, max(n - int(breakdown * n), n // 2 + 1))
+
+
+def choose_dimension(variances: Array, total: float, n_components: int | float | None) -> int:
+    """Number of components from the variances of the trusted rows.
+
+    An integer as given; a share: the smallest number that reaches it; None:
+    the smallest that reaches 80 %, at most 10, none with less than 1e-3 of
+    the first variance.
+    """
+    if isinstance(n_components, int):
+        return min(n_components, len(variances))
+    share = 0.8 if n_components is None else n_components
+    reached = 1 + int((np.cumsum(variances) < share * total * (1 - 1e-12)).sum())
+    k = min(len(variances), reached)
+    if n_components is not None:
+        return k
+    return max(1, min(k, 10, int((variances >= 1e-3 * variances[0]).sum())))
+
+
+def _start(
+    sample: DenseRows,
+    n_components: int | float | None,
+    count: int,
+    n_directions: int,
+    tol: float,
+    rng: np.random.RandomState,
+) -> tuple[Plane, Array]:
+    """A plane that a majority agrees on, and the rows it keeps.
+
+    Candidates in order: rows exactly on a plane, the least outlying rows
+    without and with what gaps separate, the rows nearest to the spherical
+    components. The first one that keeps enough rows is taken.
+    """
+    n, d = sample.shape
+    X = sample.take(np.arange(n))
+    first, second = least_outlying(X, count, n_directions, tol, rng)
+    whole = weighted_plane(sample, _mask(first, n), min(n, d))
+    k = choose_dimension(whole.variances, whole.total_variance, n_components)
+    best: Verdict | None = None
+    for candidate in ("exact", "gap", "all", "spherical"):
+        if candidate == "exact":
+            rows_in = exact_rows(X, k, count, tol, rng)
+        elif candidate == "spherical" and best is not None:
+            rows_in = _spherical_rows(X, best.plane, k, count)
+        else:
+            rows_in = first if candidate == "gap" else second
+        if rows_in is None:
+            continue
+        verdict = _exclude(sample, _mask(rows_in, n), k, count, tol)
+        if best is None or verdict.inside > best.inside:
+            best = verdict
+        if best.inside >= count:
+            break
+    assert best is not None
+    return best.plane, best.keep
+
+
+def _spherical_rows(X: Array, plane: Plane, k: int, count: int) -> Array:
+    """Rows nearest to the principal axes of the directions from the centre."""
+    A = X - plane.center
+    axes = scatter_axes(unit(A.T) @ unit(A.T).T, k)[1]
+    return np.argsort(np.linalg.norm(A - (A @ axes) @ axes.T, axis=1), kind="stable")[:count]
+
+
+def _mask(index: Array, n: int) -> Array:
+    mask = np.zeros(n, dtype=bool)
+    mask[index] = True
+    return mask
+
+
+def weighted_plane(rows: Rows, weights: Array, k: int) -> Plane:
+    """Weighted mean and leading components of the weighted covariance."""
+    w = weights.astype(rows.dtype)
+    mass, n_used = float(w.sum(dtype=np.float64)), int(np.count_nonzero(weights))
+    mean = rows.pullback(w) / mass
+    C = (rows.gram(w) / mass - np.outer(mean, mean)) * (n_used / max(n_used - 1, 1))
+    variances, W = scatter_axes(C, k)
+    return Plane(mean, W, np.maximum(variances, 0.0), n_used, max(float(np.trace(C)), 0.0))
+
+
+def judge(rows: Rows, plane: Plane, fitted: Array, count: int, tol: float) -> Verdict:
+    """Distances of all rows to a plane, cut-offs, and the rows to keep in the fit.
+
+    A row in the fit lies too close: with leverage l = 1/n + SD^2/(n-1) its
+    OD^2 is short by 1 - l, and its SD^2 is replaced by the value without it;
+    another row lies too far: its OD^2 is long by 1 + 1/n + SD^2/n. So
+    corrected, OD^(2/3) and SD^(2/3) are nearly normal: the main mode of the
+    first gives the cut-off of OD, that of the second (rows within it) the
+    size of the variances, for which SD^2 of a new row has an F distribution.
+    """
+    T, od = rows.shifted(plane.center).split(plane.W)
+    T, od = T.astype(np.float64, copy=False), od.astype(np.float64, copy=False)
+    sd = score_distances(T, plane.variances.astype(np.float64))
+    k, n = len(plane.variances), plane.n_fit
+    leverage = np.minimum(1 / n + sd**2 / max(n - 1, 1), 1 - 0.5 / n)
+    corrected = od / np.sqrt(np.where(fitted, 1 - leverage, 1 + 1 / n + np.minimum(sd**2 / n, 1.0)))
+    location, scale = main_mode(np.cbrt(corrected**2), count)
+    # A t quantile: the mode of few values is uncertain, as much as n/4 degrees of freedom say.
+    flagged = max(location + float(stdtrit(max(n / 4, 1), LEVEL)) * scale, 0.0) ** 1.5
+    limit = max(max(location + float(ndtri(FIT_ORTHOGONAL)) * scale, 0.0) ** 1.5, tol)
+    worst = corrected / limit if limit > 0 else np.where(corrected > 0, np.inf, 0.0)
+    near, score_limit = worst <= 1, np.inf
+    if n - k > 1 and near.any():
+        squares = sd**2 * np.where(fitted, n * (n - 2) / (n - 1) ** 2 / (1 - leverage), 1.0)
+        z = np.cbrt(squares[near])
+        factor = k * (n * n - 1) / (n * (n - k))
+        mode = main_mode(z, min(count, int(np.ceil(0.9 * len(z)))))[0]
+        size = mode**3 / (factor * float(fdtri(k, n - k, 0.5)))
+        if size > 0:
+            plane = replace(plane, variances=plane.variances * size)
+            score_limit = float(np.sqrt(factor * fdtri(k, n - k, LEVEL)))
+            worst = np.maximum(worst, np.sqrt(squares / size / (factor * fdtri(k, n - k, FIT_SCORE))))
+            sd = sd / np.sqrt(size)
+    keep = worst <= 1
+    inside = int(keep.sum())
+    if inside < count:
+        keep = keep | _mask(np.argpartition(worst, count - 1)[:count], len(worst))
+    cutoffs = Cutoffs(score_limit, max(flagged, tol) * float(np.sqrt(1 + (k + 1) / n)), float(n))
+    return Verdict(plane, sd, od, cutoffs, keep, inside)
+
+
+def _exclude(sample: DenseRows, keep: Array, k: int, count: int, tol: float) -> Verdict:
+    """PCA of the rows kept and exclusion of those beyond the fit levels, in turn, until they agree."""
+    for _ in range(8):
+        verdict = judge(sample, weighted_plane(sample, keep, k), keep, count, tol)
+        changed = int((verdict.keep != keep).sum())
+        keep = verdict.keep
+        if changed <= 0.002 * len(keep):
+            break
+    return verdict
+
+
+def power_scale(r: Array, power: float) -> float:
+    """s with mean h(r/s) = 1/2, h(u) = u^q/(1 + u^q): the Tl1 scale of r^q, in the units of r."""
+    n, r = len(r), r[r > 0]
+    if 2 * len(r) <= n:
+        return 0.0
+    s = float(np.median(r))
+    for _ in range(50):
+        u = (r / s) ** power
+        h = u / (1.0 + u)
+        step = (float(h.sum()) - 0.5 * n) / (power * float((h * (1.0 - h)).sum()))
+        s *= float(np.exp(np.clip(step, -1.0, 1.0)))
+        if abs(step) < 1e-10:
+            break
+    return s
+
+
+def tl1_steps(
+    sample: DenseRows, plane: Plane, keep: Array, power: float, tol: float, max_iter: int = 20
+) -> tuple[Plane, Array, tuple[float, ...], bool]:
+    """Minimise the scale of the distances of the rows kept: PCA with weights h'(u)/u, u = r/s.
+
+    h(sqrt(u)) is concave for powers up to two, so the scale never increases.
+    """
+    Y = sample.sample(np.flatnonzero(keep))
+    w = np.ones(Y.shape[0])
+    path: list[float] = []
+    best = plane
+    for _ in range(max_iter + 1):
+        r = Y.shifted(plane.center).split(plane.W)[1]
+        r = np.where(r <= tol, 0.0, r)
+        s = power_scale(r, power)
+        if path and s > path[-1]:
+            break
+        best = plane
+        path.append(s)
+        if s == 0.0 or (len(path) > 1 and path[-2] - s <= 1e-3 * s):
+            break
+        u = np.maximum(r / s, 1e-6)
+        w = u ** (power - 2.0) / (1.0 + u**power) ** 2
+        w /= w.max()
+        plane = weighted_plane(Y, w, len(plane.variances))
+    weights = np.zeros(len(keep))
+    weights[keep] = w
+    return best, weights, tuple(path), len(path) <= max_iter

@@ -1,0 +1,181 @@
+"""TL1SubspacePCA: at the oracle whatever the outliers do."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from support import subspace_angle
+from tl1pca import TL1SubspacePCA
+from tl1pca.datasets import load_table, make_contaminated
+from tl1pca.diagnostics import Flag, diagnose, principal_angles
+from tl1pca.solvers.outlyingness import pair_directions
+
+KINDS = ["clean", "cluster", "line", "scattered", "leverage"]
+
+
+def oracle(X, bad, k):
+    return PCA(k).fit(X[~bad]).components_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fraction", [0.2, 0.4])
+@pytest.mark.parametrize("noise", [0.3, 1.0])
+@pytest.mark.parametrize("seed", [100, 101])
+def test_at_the_oracle(kind, fraction, noise, seed):
+    X, bad, axes = make_contaminated(
+        1000, 50, 5, kind=kind, fraction=fraction, noise=noise, random_state=seed
+    )
+    pca = TL1SubspacePCA(5, random_state=seed).fit(X)
+    best = subspace_angle(axes.T, oracle(X, bad, 5))
+    assert subspace_angle(axes.T, pca.components_) <= 1.2 * best + 0.2
+    assert (pca.flags_[~bad] > 0).mean() <= 0.06
+    if kind in ("cluster", "scattered", "leverage"):
+        assert (pca.flags_[bad] > 0).mean() >= 0.99
+        assert (pca.predict(X[bad]) == -1).mean() >= 0.99
+    if kind == "leverage":
+        assert (pca.flags_[bad] == Flag.GOOD_LEVERAGE).mean() > 0.9
+        np.testing.assert_allclose(pca.mean_, X[~bad].mean(axis=0), atol=0.5)
+
+
+@pytest.mark.parametrize("kind", ["cluster", "scattered"])
+def test_wide_data_at_the_oracle(kind):
+    X, bad, axes = make_contaminated(200, 1024, 30, kind=kind, fraction=0.3, noise=0.2, random_state=7)
+    pca = TL1SubspacePCA(30, random_state=0).fit(X)
+    best = subspace_angle(axes.T, oracle(X, bad, 30))
+    assert subspace_angle(axes.T, pca.components_) <= 1.1 * best + 0.2
+    assert (pca.flags_[bad] > 0).all()
+    assert (pca.flags_[~bad] > 0).mean() <= 0.05
+
+
+def test_many_rows():
+    X, bad, axes = make_contaminated(20_000, 30, 3, kind="cluster", fraction=0.4, random_state=3)
+    pca = TL1SubspacePCA(3, random_state=0).fit(X)
+    assert subspace_angle(axes.T, pca.components_) <= 1.1 * subspace_angle(axes.T, oracle(X, bad, 3)) + 0.2
+    assert (pca.flags_[bad] > 0).all()
+    assert (pca.flags_[~bad] > 0).mean() <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "k", "rows", "exactly"),
+    [
+        ("octane.csv.gz", None, 2, [25, 26, 36, 37, 38, 39], True),
+        ("hbk.csv", 3, 2, list(range(1, 15)), True),
+        ("starsCYG.csv", 2, 1, [11, 20, 30, 34], False),
+        ("wood.csv", 5, 3, [4, 6, 8, 19], True),
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_real_data(data_home, name, columns, k, rows, exactly, seed):
+    table, header = load_table(name, data_home)
+    if columns is None:
+        X = table[:, [i for i, column in enumerate(header) if column not in ("y", "outlier")]]
+    else:
+        X = table[:, :columns]
+    flagged = (np.flatnonzero(TL1SubspacePCA(k, random_state=seed).fit(X).flags_) + 1).tolist()
+    assert flagged == rows if exactly else set(rows) <= set(flagged)
+
+
+class TestEquivariance:
+    X, bad, axes = make_contaminated(150, 8, 2, fraction=0.3, random_state=5)
+    pca = TL1SubspacePCA(2, random_state=0).fit(X)
+
+    @pytest.mark.parametrize("unit", [1e-6, 37.0, 1e8])
+    def test_scale(self, unit):
+        other = TL1SubspacePCA(2, random_state=0).fit(unit * self.X)
+        assert subspace_angle(other.components_, self.pca.components_) < 1e-6
+        np.testing.assert_allclose(other.mean_, unit * self.pca.mean_, rtol=1e-6, atol=unit * 1e-9)
+        np.testing.assert_array_equal(other.flags_, self.pca.flags_)
+        assert other.scale_ == pytest.approx(unit * self.pca.scale_, rel=1e-8)
+
+    def test_translation(self):
+        other = TL1SubspacePCA(2, random_state=0).fit(self.X + np.arange(8.0))
+        assert subspace_angle(other.components_, self.pca.components_) < 1e-6
+        np.testing.assert_allclose(other.mean_ - self.pca.mean_, np.arange(8.0), atol=1e-8)
+
+    def test_rotation(self):
+        Q = np.linalg.qr(np.random.default_rng(0).normal(size=(8, 8)))[0]
+        other = TL1SubspacePCA(2, random_state=0).fit(self.X @ Q)
+        assert subspace_angle(other.components_ @ Q.T, self.pca.components_) < 1e-6
+        np.testing.assert_array_equal(other.flags_, self.pca.flags_)
+
+
+def test_a_seed_never_weakens_it():
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    first, second = (pair_directions(X, 250, np.random.RandomState(seed)) for seed in (0, 1))
+    assert np.linalg.matrix_rank(first) == 5
+    assert len(np.unique(first.round(12), axis=0)) > 200  # not one direction 250 times
+    assert not np.allclose(first[:10], second[:10])
+    same = pair_directions(X, 250, np.random.RandomState(0))
+    np.testing.assert_array_equal(first, same)
+
+
+@pytest.mark.parametrize(("k", "share"), [(1, 0.6), (2, 0.55), (3, 0.7)])
+def test_exact_fit(k, share):
+    rng = np.random.default_rng(k)
+    n, d = 80, 6
+    basis = np.linalg.qr(rng.normal(size=(d, k)))[0]
+    X = rng.normal(size=(n, k)) @ basis.T + 3.0
+    wild = rng.permutation(n)[: int((1 - share) * n)]
+    X[wild] = 50 * rng.normal(size=(len(wild), d)) + 20
+    pca = TL1SubspacePCA(k, random_state=0).fit(X)
+    assert subspace_angle(basis.T, pca.components_) < 1e-5
+    assert pca.scale_ == pytest.approx(0.0, abs=1e-8)
+    assert (pca.flags_[wild] > 0).all()
+
+
+class TestDimension:
+    X = make_contaminated(400, 12, 3, fraction=0.3, noise=0.1, random_state=1)[0]
+
+    def test_none_takes_what_80_percent_needs(self):
+        pca = TL1SubspacePCA(random_state=0).fit(self.X)
+        assert pca.n_components_ in (2, 3)
+
+    def test_share(self):
+        assert TL1SubspacePCA(0.5, random_state=0).fit(self.X).n_components_ < 3
+        assert TL1SubspacePCA(0.98, random_state=0).fit(self.X).n_components_ == 3
+
+
+class TestDetector:
+    X, bad, axes = make_contaminated(300, 10, 2, fraction=0.2, random_state=2)
+    pca = TL1SubspacePCA(2, random_state=0).fit(X)
+
+    def test_predict_is_the_sign_of_the_decision_and_the_flags(self):
+        decision = self.pca.decision_function(self.X)
+        np.testing.assert_array_equal(self.pca.predict(self.X), np.where(decision < 0, -1, 1))
+        np.testing.assert_array_equal(self.pca.predict(self.X) == -1, self.pca.flags_ > 0)
+
+    def test_distances_of_the_training_rows(self):
+        sd, od = self.pca.distances(self.X)
+        np.testing.assert_allclose(sd, self.pca.score_distances_)
+        np.testing.assert_allclose(od, self.pca.orthogonal_distances_, atol=1e-10)
+        found = diagnose(self.pca, self.X)
+        np.testing.assert_array_equal(found.flags, self.pca.flags_)
+
+    def test_bad_rows_have_no_weight(self):
+        assert not self.pca.weights_[self.bad].any()
+        assert self.pca.weights_[~self.bad].mean() > 0.95
+
+    def test_without_reweighting(self):
+        soft = TL1SubspacePCA(2, reweight=False, random_state=0).fit(self.X)
+        assert principal_angles(soft, self.pca)[0] < 3
+        assert len(np.unique(soft.weights_)) > 10
+
+    def test_path_of_the_scale_goes_down(self):
+        path = self.pca.objective_path_[0]
+        assert (np.diff(path) <= 0).all()
+        assert self.pca.scale_ == path[-1]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"breakdown": 0.0}, "breakdown"),
+        ({"breakdown": 0.7}, "breakdown"),
+        ({"power": 3}, "power"),
+        ({"n_directions": 0}, "n_directions"),
+        ({"reweight": "yes"}, "reweight"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        TL1SubspacePCA(**parameters).fit(np.eye(4))

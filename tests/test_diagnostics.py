@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from scipy.linalg import subspace_angles
+from scipy.stats import chi2
+from sklearn.decomposition import PCA
+
+from support import ESTIMATORS, gaussian, name, with_components
+from tl1pca import SparseLpPCA
+from tl1pca.diagnostics import Cutoffs, Flag, cutoffs, diagnose, distances, excess, flags, principal_angles
+
+X = gaussian(300, 6)
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, PCA()], ids=name)
+def test_the_same_diagnostics_for_every_estimator(estimator):
+    pca = with_components(estimator, 2).fit(X)
+    found = diagnose(pca, X)
+    rest = X - pca.inverse_transform(pca.transform(X))
+    np.testing.assert_allclose(found.orthogonal_distances, np.linalg.norm(rest, axis=1), atol=1e-9)
+    want = np.sqrt((pca.transform(X) ** 2 / pca.explained_variance_).sum(axis=1))
+    np.testing.assert_allclose(found.score_distances, want, rtol=1e-6)
+    assert (found.flags > 0).mean() < 0.15
+
+
+def test_oblique_components():
+    pca = SparseLpPCA(2, n_nonzero=2).fit(X)
+    sd, od = distances(X, pca)
+    rest = X - pca.inverse_transform(pca.transform(X))
+    np.testing.assert_allclose(od, np.linalg.norm(rest, axis=1))
+    assert np.isfinite(sd).all()
+
+
+def test_cutoffs_hold_their_level_on_normal_data():
+    Z = np.random.default_rng(0).normal(size=(20_000, 8)) * [5, 4, 1, 1, 1, 1, 1, 1]
+    found = diagnose(PCA(2).fit(Z), Z)
+    assert found.cutoffs.score == pytest.approx(np.sqrt(chi2.ppf(0.975, 2)))
+    assert (found.score_distances > found.cutoffs.score).mean() == pytest.approx(0.025, abs=0.005)
+    assert (found.orthogonal_distances > found.cutoffs.orthogonal).mean() == pytest.approx(0.025, abs=0.005)
+    assert cutoffs(found.orthogonal_distances, 2, level=0.99).orthogonal > found.cutoffs.orthogonal
+
+
+def test_four_regions():
+    sd, od = np.array([0.0, 9.0, 0.0, 9.0]), np.array([0.0, 0.0, 9.0, 99.0])
+    limits = Cutoffs(3.0, 3.0)
+    assert flags(sd, od, limits, 2).tolist() == list(Flag)
+    np.testing.assert_array_equal(excess(sd, od, limits, 2) > 1, [False, True, True, True])
+
+
+def test_principal_angles_against_scipy_and_for_tiny_angles():
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(3, 7)), rng.normal(size=(2, 7))
+    np.testing.assert_allclose(principal_angles(A, B), np.degrees(subspace_angles(A.T, B.T)))
+    np.testing.assert_allclose(principal_angles(B, A), principal_angles(A, B))
+    tilted = np.array([[1.0, 1e-12, 0.0]])
+    assert principal_angles([[1.0, 0.0, 0.0]], tilted)[0] == pytest.approx(np.degrees(1e-12), rel=1e-6)
+    assert principal_angles(PCA(2).fit(X), PCA(2).fit(X))[0] < 1e-12
+
+
+def test_blocks_of_rows_do_not_matter():
+    wide = np.random.default_rng(1).normal(size=(700, 900))
+    pca = PCA(3).fit(wide)
+    sd, od = distances(wide, pca)
+    again = [np.concatenate(part) for part in zip(*(distances(wide[i::7], pca) for i in range(7)))]
+    order = np.concatenate([np.arange(700)[i::7] for i in range(7)])
+    np.testing.assert_allclose(sd[order], again[0])
+    np.testing.assert_allclose(od[order], again[1])
