@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .comparison import compare
 
 if TYPE_CHECKING:
+    from .comparison import compare
     from .estimators import (
         L1PCA,
         R1PCA,
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         LpPCA,
         ResidualPCA,
         SparseLpPCA,
+        TL1SubspacePCA,
     )
     from .operators import TL1, Cauchy, Huber, Lp, Operator
 
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 # Names are looked up in these modules on first use, so that `tl1pca --help` answers without numpy.
-_HOMES = ("operators", "estimators")
+_HOMES = ("operators", "estimators", "comparison")
 
 
 def __getattr__(name: str) -> Any:

@@ -13,14 +13,14 @@ from .geometry import complete_basis, orthonormalize, project_out, unit
 from .objectives import Dispersion
 from .operators import Operator
 from .rows import DeflatedRows, Rows
-from .solvers import Solution, Solver, SphereAscent, polish, principal_axes, span
+from .solvers import Solution, Solver, SphereAscent, polish, principal_axes, rough_directions, span
 
 Array = NDArray[Any]
 
 #: Residual rows below this share of the longest original one count as nothing left.
 EXHAUSTED = 1e-12
 #: More rows than this, and a sample of so many finds the directions that all rows then polish.
-SAMPLE_ABOVE, SAMPLE = 1500, 1000
+SAMPLE_ABOVE, SAMPLE, CURVATURE = 5000, 500, 1000
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def greedy(
         if _exhausted(left, EXHAUSTED * longest):
             break
         if many and isinstance(solver, SphereAscent):
-            new = _from_sample(rows, left, operator, solver, W, n_components, rng)
+            new = _from_sample(rows, left, operator, solver, W, n_components)
         else:
             new = [solver.maximize(Dispersion(left, operator), rng)]
         for solution in new:
@@ -94,26 +94,33 @@ def _from_sample(
     solver: SphereAscent,
     W: Array,
     n_components: int,
-    rng: np.random.RandomState,
 ) -> list[Solution]:
     """Some of the next directions: found on a sample, polished on a larger one and on all rows."""
-    n, d = rows.shape
+    n = rows.shape[0]
     # A permutation of fixed seed, so that the result depends on the data alone.
     order = np.random.RandomState(0).permutation(n)
     part = left.sample(np.sort(order[:SAMPLE]))
     if not part.norms().any():
         order = np.argsort(-left.norms(), kind="stable")
         part = left.sample(order[:SAMPLE])
-    # Scores of so many directions at once still fit into a fraction of the data.
-    batch = min(n_components - W.shape[1], max(1, d // 5), max(1, span(part)))
-    rough = SphereAscent(tol=1e-3, max_iter=30, n_starts=solver.n_starts, hops=0)
-    start = orthonormalize(project_out(greedy(part, operator, rough, batch, rng).W, W))
-    middle = rows.sample(np.sort(order[: max(4 * SAMPLE, 40 * d)]))
-    if middle.shape[0] < n:
-        found = polish(Dispersion(middle, operator), start, W, middle, tol=1e-5, max_iter=20)
-        start = np.column_stack([solution.W for solution in found])
+    batch = min(n_components - W.shape[1], max(1, span(part)))
+    A = part.take(np.arange(part.shape[0]))
+    v = np.ones(len(A), dtype=A.dtype) if part.weights is None else part.weights
+    start = orthonormalize(project_out(rough_directions(A, v, operator, batch), W))
+    middle = rows.sample(np.sort(order[: min(8000, max(2000, n // 10))]))
+    curve = middle.sample(np.arange(CURVATURE))
+    found = polish(
+        Dispersion(middle, operator), start, W, curve, widths=(0.5, 0.5, 0.5, 0.3, 0.3), tol=1.0, max_iter=1
+    )
+    start = np.column_stack([solution.W for solution in found])
     return polish(
-        Dispersion(rows, operator), start, W, middle, tol=100 * solver.tol, max_iter=solver.max_iter
+        Dispersion(rows, operator),
+        start,
+        W,
+        curve,
+        widths=(0.1, 0.05),
+        tol=float(np.sqrt(solver.tol)),
+        max_iter=solver.max_iter,
     )
 
 

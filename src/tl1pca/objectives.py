@@ -80,23 +80,27 @@ class Dispersion:
         """Scales alpha at the directions W, when they are what is maximised."""
         return self.scales(self.rows.project(W)) if self.operator.adaptive else None
 
-    def survey(self, W: Array, alpha: Array | None = None) -> Survey:
+    def survey(self, W: Array, alpha: Array | None = None, width: Array | None = None) -> Survey:
         """Objective and gradient at W, (d, k), in one pass over the data.
 
         For an "auto" operator the gradient is the one at the given scales
         `alpha`, those of a nearby W, and the objective is one Newton step
-        from them: both become exact as W settles.
+        from them: both become exact as W settles. With a `width` h per
+        direction the kinks are spread, rho(sqrt(t^2 + h^2)).
         """
         adaptive = self.operator.adaptive and isinstance(self.operator, TL1) and alpha is not None
         operator = self.operator.at(alpha, alpha) if adaptive else self.operator
+        squares = None if width is None else (width**2).astype(self.rows.dtype)
 
         def look(T: Array) -> tuple[Array, Array]:
-            U = np.abs(T)
-            if not adaptive:
-                return operator.value(U), np.copysign(operator.slope(U), T)
-            a = np.asarray(operator.a, dtype=T.dtype)
-            q = a / (a + U)
-            return np.hstack([q, q * q]), np.copysign((a + 1.0) * q / (a + U), T)
+            U = np.abs(T) if squares is None else np.sqrt(T * T + squares)
+            if adaptive:
+                a = np.asarray(operator.a, dtype=T.dtype)
+                q = a / (a + U)
+                values, slope = np.hstack([q, q * q]), (a + 1.0) * q / (a + U)
+            else:
+                values, slope = operator.value(U), operator.slope(U)
+            return values, np.copysign(slope, T) if squares is None else slope * (T / U)
 
         values, gradient = self.rows.fold(look, W)
         if not adaptive:

@@ -1,6 +1,6 @@
 """Solvers: hyper-parameters in, a result out; the state is a value."""
 
-from .ascent import SphereAscent
+from .ascent import SphereAscent, rough_directions
 from .base import Solution, Solver, Start, best_sample, longest_row, principal_axes, scatter_axes, span
 from .fixed_point import BallFixedPoint, FixedPoint, SparseFixedPoint
 from .mm import SubspaceMM
@@ -23,6 +23,7 @@ __all__ = [
     "longest_row",
     "polish",
     "principal_axes",
+    "rough_directions",
     "scatter_axes",
     "span",
 ]

@@ -1,11 +1,12 @@
-"""The default solver for concave operators: several starts, Newton in the sign cell, hops between cells.
+"""The default solver for concave operators: graduated smoothing, then Newton in the sign cell.
 
 Off the kinks t_i = 0 the Riemannian Hessian of f is P X' diag(rho'') X P - mu P
 with mu = sum psi(|t|)|t|: negative definite. So every stationary point is a
-strict local maximum, there is at most one in each cell of constant signs, and
-Newton's step is always defined, but stays near its cell. What remains is to
-find a good cell: many starts are ascended together, long steps along each
-great circle are tried, and the winner is reflected at the rows.
+strict local maximum and there may be one in each cell of constant signs: far
+too many. But the kinks can be spread: sum rho(sqrt(t^2 + h^2)) is smooth, and
+with h from the size of the scores down to zero the starts flow together and
+end higher than ascents that begin at h = 0. Newton then finishes in its cell,
+and reflections at the rows try the neighbouring ones.
 
 Directions are rows here: W is (B, d), scores T are (B, n), and the shape `a` of
 an operator is a column, one for each direction of the batch.
@@ -26,38 +27,54 @@ from .base import SHORT, Solution, Solver
 
 Array = NDArray[Any]
 
-#: Starts ascended together, and how many of them Newton finishes.
-BATCH, FINISH = 8, 2
-#: Rows tried as starts when there are more than enough of them.
-CANDIDATES = 256
-#: Trial steps along the great circle, in units of the natural step.
-STEPS = 2.0 ** np.arange(-3, 5)
+#: Starts ascended together, and how many are kept once they have flown together.
+BATCH, KEEP = 8, 4
+#: Inner products of start rows with all rows, at most.
+SCREEN = 2_000_000
+#: Width of the kinks, in median scores; few rows need one step at each, more rows several.
+WIDTHS = (1.0, 0.5, 0.25, 0.12, 0.06)
+FEW = 250
+#: Trial steps along the great circle, in Newton steps.
+STEPS = np.array([1 / 64, 1 / 8, 0.5, 1.0, 2.0, 4.0])
 NATURAL = 3
 
 
 @dataclass(frozen=True)
 class _Problem:
-    """Dense rows A (n, d) with weights v, and the operator; small enough for all inner products."""
+    """Dense rows A (n, d) with weights v, the operator, and the width h of its kink."""
 
     A: Array
     v: Array
     operator: Operator
+    width: float = 0.0
+
+    def size(self, T: Array) -> Array:
+        """|t|, or sqrt(t^2 + h^2)."""
+        return np.abs(T) if self.width == 0.0 else np.sqrt(T * T + T.dtype.type(self.width) ** 2)
 
     def settle(self, T: Array) -> Operator:
         """The operator at scores T, an "auto" shape settled for each direction."""
         if not (self.operator.adaptive and isinstance(self.operator, TL1)):
             return self.operator
-        U = np.abs(T)
+        U = self.size(T)
         return self.operator.at(tl1_scale(U.T, self.v)[:, None], U.max(axis=1, keepdims=True))
 
     def value(self, T: Array, operator: Operator) -> Array:
-        return np.asarray(operator.value(np.abs(T)) @ self.v)
+        return np.asarray(operator.value(self.size(T)) @ self.v)
 
     def measure(self, T: Array, operator: Operator) -> Array:
         """The objective: f, or alpha itself when it is what is maximised."""
         if self.operator.adaptive and isinstance(operator, TL1):
             return np.asarray(operator.a)[:, 0]
         return self.value(T, operator)
+
+    def slopes(self, T: Array, operator: Operator) -> tuple[Array, Array]:
+        """First and second derivative of the value in every score."""
+        s = self.size(T)
+        if self.width == 0.0:
+            return np.sign(T) * operator.slope(s) * self.v, operator.curvature(s) * self.v
+        slope, r = operator.slope(s), T / s
+        return r * slope * self.v, (operator.curvature(s) * r * r + slope * (1.0 - r * r) / s) * self.v
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,10 @@ class _Batch:
     path: tuple[Array, ...]
     gradient: Array
 
+    @property
+    def objective(self) -> Array:
+        return self.path[-1]
+
     def pick(self, index: Array) -> _Batch:
         return _Batch(
             self.W[index],
@@ -79,9 +100,18 @@ class _Batch:
             self.gradient[index],
         )
 
+    def best(self, count: int) -> _Batch:
+        """The best directions, near-duplicates left out."""
+        order = np.argsort(-self.objective, kind="stable")
+        W = self.W[order]
+        twin = np.tril(np.abs(W @ W.T) > 0.999, -1).any(axis=1)
+        return self.pick(order[~twin][:count])
+
 
 class SphereAscent(Solver):
-    """Monotone, deterministic ascent of a concave dispersion on the sphere.
+    """Deterministic ascent of a concave dispersion on the sphere.
+
+    The recorded path begins where the smoothing has ended; it never descends.
 
     Parameters
     ----------
@@ -114,32 +144,63 @@ class SphereAscent(Solver):
     def maximize(self, dispersion: Dispersion, rng: np.random.RandomState) -> Solution:
         rows = dispersion.rows
         A = rows.take(np.arange(rows.shape[0]))
-        v = np.ones(len(A)) if rows.weights is None else rows.weights.astype(np.float64)
-        problem = _Problem(A, v.astype(A.dtype), dispersion.operator)
+        v = np.ones(len(A), dtype=A.dtype) if rows.weights is None else rows.weights.astype(A.dtype)
+        problem = _Problem(A, v, dispersion.operator)
         length = np.sqrt(np.einsum("ij,ij->i", A, A))
         live = np.flatnonzero(length > SHORT * length.max())
-        if len(live) > CANDIDATES * self.n_starts:
-            live = live[:: -(-len(live) // (CANDIDATES * self.n_starts))]
+        live = live[:: -(-len(live) // max(64, min(1000, SCREEN // len(A))))]
         inner = A[live] @ A.T
         best = _screen(problem, inner / length[live, None], BATCH * self.n_starts)
-        batch = _begin(problem, A[live[best]] / length[live[best], None])
-        batch = _climb(problem, batch, 12, self.tol, newton=False)
-        order = np.argsort(-batch.path[-1], kind="stable")
-        batch = batch.pick(order[: FINISH * self.n_starts])
+        start = _begin(problem, A[live[best]] / length[live[best], None])
+        batch = _graduate(problem, start, KEEP * self.n_starts)
+        # The best starts as they are, too: the smoothing may lead away from a high cell.
+        batch = _join(batch.best(max(2, KEEP * self.n_starts // 2)), start.pick(np.arange(min(2, len(best)))))
         if self.warm is not None:
             batch = _join(batch, _begin(problem, self.warm.maximize(dispersion, rng).W.T))
-        batch = _climb(problem, batch, self.max_iter, self.tol, newton=True)
-        batch = batch.pick(np.array([int(np.argmax(batch.path[-1]))]))
-        for _ in range(self.hops):
+        batch = _climb(problem, batch, self.max_iter, gradient=self.tol).best(1)
+        for _ in range(self.hops if len(A) <= 1000 else 0):
             step = _hop(problem, batch, inner, length[live], live)
             if step is None:
                 break
-            batch = _climb(problem, step, self.max_iter, self.tol, newton=True)
-        path = [float(p[0]) for p in batch.path]
-        # Newton at rounding level cannot tell ascent from noise: the path keeps its maximum so far.
-        path = list(np.maximum.accumulate(path))
+            batch = _climb(problem, step, self.max_iter, gradient=self.tol)
+        path = np.maximum.accumulate([float(p[0]) for p in batch.path])
         converged = bool(batch.gradient[0] <= max(self.tol, 1e-6)) or len(path) <= self.max_iter
         return Solution(batch.W[0][:, None], tuple(path), converged)
+
+
+def rough_directions(A: Array, v: Array, operator: Operator, n_directions: int) -> Array:
+    """Greedy directions of a few rows, smoothed and far from converged: starts for all rows.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, d)
+    v : ndarray of shape (n,)
+        Row weights.
+    operator : Operator
+    n_directions : int
+        No more than the rows span.
+
+    Returns
+    -------
+    ndarray of shape (d, n_directions)
+        Orthonormal to rounding.
+    """
+    found = []
+    for _ in range(n_directions):
+        problem = _Problem(A, v, operator)
+        length = np.sqrt(np.einsum("ij,ij->i", A, A))
+        live = np.flatnonzero(length > SHORT * length.max())[:64]
+        inner = A[live] @ A.T / length[live, None]
+        best = _screen(problem, inner, 3)
+        scale = float(np.median(np.abs(inner[best[0]])))
+        batch = _begin(problem, A[live[best]] / length[live[best], None])
+        for width, steps in ((1.0, 8), (0.5, 1)):
+            smooth = replace(problem, width=width * scale)
+            batch = _climb(smooth, _restart(smooth, batch), steps, gain=1e-2)
+        w = batch.best(1).W[0]
+        found.append(w)
+        A = A - np.outer(A @ w, w)
+    return np.column_stack(found)
 
 
 def _pick(operator: Operator, index: Array) -> Operator:
@@ -156,8 +217,7 @@ def _screen(problem: _Problem, scores: Array, count: int) -> Array:
         # exceeds one half: two or three rounds find the largest without a root for each.
         best = int(np.argmax(np.abs(scores) @ problem.v))
         for _ in range(8):
-            operator = problem.settle(scores[best : best + 1])
-            operator = _pick(operator, np.array(0))
+            operator = _pick(problem.settle(scores[best : best + 1]), np.array(0))
             values = problem.value(scores, operator)
             if int(np.argmax(values)) == best:
                 break
@@ -177,6 +237,12 @@ def _begin(problem: _Problem, W: Array) -> _Batch:
     return _Batch(W, T, operator, (problem.measure(T, operator),), np.full(len(W), np.inf))
 
 
+def _restart(problem: _Problem, batch: _Batch) -> _Batch:
+    """The same directions in another problem, with a new history."""
+    operator = problem.settle(batch.T)
+    return replace(batch, operator=operator, path=(problem.measure(batch.T, operator),))
+
+
 def _join(first: _Batch, second: _Batch) -> _Batch:
     """Two batches as one; the younger one has stood still at its start."""
     operator = first.operator
@@ -191,83 +257,94 @@ def _join(first: _Batch, second: _Batch) -> _Batch:
     )
 
 
-def _tangent_gradient(problem: _Problem, batch: _Batch) -> tuple[Array, Array]:
-    """g = G - mu w and mu = G.w, for each direction."""
-    pull = np.sign(batch.T) * batch.operator.slope(np.abs(batch.T)) * problem.v
-    G = pull @ problem.A
-    mu = np.einsum("ij,ij->i", G, batch.W)[:, None]
-    return G - mu * batch.W, mu
+def _graduate(problem: _Problem, batch: _Batch, keep: int) -> _Batch:
+    """Follow the maxima while the kinks become sharp."""
+    scores = np.abs(batch.T[0])
+    scale = float(np.median(scores[scores > 0]))
+    few = len(problem.A) <= FEW
+    for i, width in enumerate(WIDTHS):
+        smooth = replace(problem, width=width * scale)
+        batch = _restart(smooth, batch)
+        batch = _climb(smooth, batch, 1 if few else 20, gain=1e-4)
+        if i < 3:
+            batch = batch.best(keep)
+    return _restart(problem, batch)
 
 
-def _newton_direction(problem: _Problem, batch: _Batch, g: Array, mu: Array, accuracy: float) -> Array:
-    """Solve P (mu + A' diag(-v rho'') A) P x = g by conjugate gradients, for each direction."""
-    bend = -problem.v * batch.operator.curvature(np.abs(batch.T))
-    x, r, p = np.zeros_like(g), g, g
-    rr = _squares(r)
-    stop = accuracy**2 * rr
-    for _ in range(50):
-        q = ((p @ problem.A.T) * bend) @ problem.A + mu * p
-        q -= np.einsum("ij,ij->i", q, batch.W)[:, None] * batch.W
-        pq = np.einsum("ij,ij->i", p, q)[:, None]
-        on = (rr > stop) & (pq > 0)
-        step = np.where(on, rr, 0.0) / np.where(on, pq, 1.0)
-        x = x + step * p
-        r = r - step * q
-        new = _squares(r)
-        if (new <= stop).all():
-            break
-        p = r + np.where(on, new, 0.0) / np.where(on, rr, 1.0) * p
-        rr = new
-    return x
-
-
-def _climb(problem: _Problem, batch: _Batch, max_iter: int, tol: float, newton: bool) -> _Batch:
-    """Ascend every direction along its great circle, to the best of several steps."""
+def _climb(
+    problem: _Problem, batch: _Batch, max_iter: int, *, gain: float = 1e-15, gradient: float = 0.0
+) -> _Batch:
+    """Ascend every direction by Newton steps until none gains or all gradients are small."""
     for _ in range(max_iter):
-        g, mu = _tangent_gradient(problem, batch)
-        mu = np.maximum(mu, np.finfo(g.dtype).tiny)
-        relative = np.sqrt(_squares(g)[:, 0]) / mu[:, 0]
+        slope, bend = problem.slopes(batch.T, batch.operator)
+        G = slope @ problem.A
+        mu = np.maximum(_dots(G, batch.W), np.finfo(G.dtype).tiny)
+        g = G - mu * batch.W
+        relative = np.sqrt(_dots(g, g)[:, 0]) / mu[:, 0]
         batch = replace(batch, gradient=relative)
-        if (relative <= tol).all():
+        if (relative <= gradient).all():
             break
-        D = g / mu
-        if newton:
-            D = _newton_direction(problem, batch, g, mu, min(0.1, max(0.5 * float(relative.max()), 1e-9)))
-        moved, gain = _search(problem, batch, D)
-        small = gain <= (1e-15 if newton else 1e-4) * np.abs(batch.path[-1])
-        batch = moved
-        if small.all():
+        accuracy = min(0.3, max(float(relative.max()), 1e-9))
+        D = _newton(problem.A, -bend, batch.W, g, mu, accuracy, 50 if gradient else 6)
+        before = batch.objective
+        batch, won = _search(problem, batch, D)
+        if (won <= gain * np.abs(before)).all():
             break
     return batch
 
 
+def _newton(A: Array, bend: Array, W: Array, g: Array, mu: Array, accuracy: float, steps: int) -> Array:
+    """Solve P (mu + A' diag(bend) A) P x = g for each direction by conjugate gradients.
+
+    Smoothed kinks bend the other way: a direction stops where the curvature
+    is about to vanish.
+    """
+    x, r, p = np.zeros_like(g), g, g
+    rr = _dots(r, r)
+    stop, on = accuracy**2 * rr, rr > 0
+    for _ in range(steps):
+        q = ((p @ A.T) * bend) @ A + mu * p
+        q -= _dots(q, W) * W
+        pq = _dots(p, q)
+        on = on & (rr > stop) & (pq > 0.02 * mu * _dots(p, p))
+        if not on.any():
+            break
+        step = np.where(on, rr, 0.0) / np.where(on, pq, 1.0)
+        x = x + step * p
+        r = r - step * q
+        new = _dots(r, r)
+        p = r + np.where(on, new, 0.0) / np.where(on, rr, 1.0) * p
+        rr = new
+    return np.where(np.abs(x).max(axis=1, keepdims=True) > 0, x, g / mu)
+
+
 def _search(problem: _Problem, batch: _Batch, D: Array) -> tuple[_Batch, Array]:
     """The best of STEPS along the great circle of each direction; nobody goes down."""
-    size = np.sqrt(_squares(D))
+    size = np.sqrt(_dots(D, D))
     D = D / np.where(size > 0, size, 1.0)
     # A huge gradient along w leaves rounding in the tangent plane: take it out again.
-    D -= np.einsum("ij,ij->i", D, batch.W)[:, None] * batch.W
-    D /= np.sqrt(np.maximum(_squares(D), np.finfo(D.dtype).tiny))
+    D -= _dots(D, batch.W) * batch.W
+    D /= np.sqrt(np.maximum(_dots(D, D), np.finfo(D.dtype).tiny))
     S = D @ problem.A.T
     theta = np.arctan(size * STEPS.astype(D.dtype))
     cos, sin = np.cos(theta), np.sin(theta)
     trial = cos.T[:, :, None] * batch.T + sin.T[:, :, None] * S  # (steps, B, n)
-    F = (batch.operator.value(np.abs(trial)) @ problem.v).T
+    F = (batch.operator.value(problem.size(trial)) @ problem.v).T
     before = problem.value(batch.T, batch.operator)
     each = np.arange(len(F))
     best = np.argmax(F, axis=1)
-    # Ties go to the natural step: at convergence all trials are equal to rounding.
+    # Ties go to the Newton step: at convergence all trials are equal to rounding.
     best = np.where(F[:, NATURAL] >= F[each, best] * (1 - 4e-16), NATURAL, best)
     up = F[each, best] > before
     c = np.where(up, cos[each, best], 1.0)[:, None].astype(D.dtype)
     s = np.where(up, sin[each, best], 0.0)[:, None].astype(D.dtype)
     W = c * batch.W + s * D
-    W /= np.sqrt(_squares(W))
+    W /= np.sqrt(_dots(W, W))
     T = c * batch.T + s * S
     operator = problem.settle(T)
-    after = np.maximum(problem.measure(T, operator), batch.path[-1])
-    gain = np.where(up, F[each, best] - before, 0.0)
-    return _Batch(W, T, operator, (*batch.path, after), batch.gradient), gain
+    after = np.maximum(problem.measure(T, operator), batch.objective)
+    gain = np.where(up, F[each, best] - before, 0.0) / np.maximum(np.abs(before), 1e-300)
+    return _Batch(W, T, operator, (*batch.path, after), batch.gradient), gain * np.abs(batch.objective)
 
 
 def _hop(problem: _Problem, batch: _Batch, inner: Array, length: Array, live: Array) -> _Batch | None:
@@ -279,12 +356,10 @@ def _hop(problem: _Problem, batch: _Batch, inner: Array, length: Array, live: Ar
     i = int(np.argmax(values))
     if values[i] <= float(problem.value(t, operator)) * (1 + 1e-12):
         return None
-    row = problem.A[live[i]]
-    W = batch.W - 2.0 * t[live[i]] / length[i] ** 2 * row
-    W = W / np.sqrt(_squares(W))
-    after = _begin(problem, W)
-    return replace(after, path=(*batch.path, np.maximum(after.path[0], batch.path[-1])))
+    W = batch.W - 2.0 * t[live[i]] / length[i] ** 2 * problem.A[live[i]]
+    after = _begin(problem, W / np.sqrt(_dots(W, W)))
+    return replace(after, path=(*batch.path, np.maximum(after.objective, batch.objective)))
 
 
-def _squares(x: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", x, x)[:, None])
+def _dots(x: Array, y: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", x, y)[:, None])

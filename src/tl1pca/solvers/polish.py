@@ -9,6 +9,7 @@ a step is one pass over the data however many there are.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,17 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..geometry import orthonormalize, project_out
-from ..objectives import Dispersion
+from ..objectives import Dispersion, Survey
 from ..operators import Operator
 from ..rows import Rows
 from .base import Solution
 
 Array = NDArray[Any]
 
-#: Width of the smoothing, in median projections.
-SMOOTHING = 0.3
+#: Least width of the smoothing of the curvature, in median scores: narrower, and the few sample
+#: rows near a kink are noise.
+SMOOTHING = 0.5
 #: Conjugate gradient steps for a Newton direction: the curvature itself is an estimate.
-INNER = 10
+INNER = 6
 
 
 @dataclass(frozen=True)
@@ -36,25 +38,35 @@ class _Curvature:
     A: Array
     weights: Array
 
-    def bend(self, W: Array, operator: Operator) -> Array:
-        """-d^2/dt^2 rho(sqrt(t^2 + h^2)) for every sample row and component, (m, k)."""
-        T = self.A @ W
-        h = SMOOTHING * np.median(np.abs(T), axis=0)
-        squares = T * T + np.maximum(h, np.finfo(T.dtype).tiny ** 0.5) ** 2
-        u = np.sqrt(squares)
-        part = T * T / squares
-        bent = operator.curvature(u) * part + operator.slope(u) * (1.0 - part) / u
-        return np.asarray(-self.weights[:, None] * bent)
+    def scale(self, W: Array) -> Array:
+        """Median score of each direction."""
+        T = np.abs(self.A @ W)
+        return np.asarray(np.maximum(np.median(T, axis=0), np.finfo(T.dtype).tiny ** 0.25))
 
-    def solve(self, bend: Array, mu: Array, G: Array, tangent: Any) -> Array:
-        """Newton directions, (mu + A' diag(bend) A) x = g per component, by conjugate gradients."""
-        x, r = np.zeros_like(G), G
-        p, rr = r, np.einsum("ij,ij->j", r, r)
-        stop = 1e-3 * rr
+    def bend(self, W: Array, operator: Operator, mu: Array) -> Array:
+        """Minus the second derivative of the smoothed objective in every score, (m, k)."""
+        T = self.A @ W
+        h = SMOOTHING * self.scale(W)
+        u = np.sqrt(T * T + h * h)
+        r, slope = T / u, operator.slope(u)
+        bent = operator.curvature(u) * r * r + slope * (1.0 - r * r) / u
+        # For a normal score the sum of psi(t) t is curvature times variance: the smoothing
+        # and the sample change both alike, so what is known of the one corrects the other.
+        sampled = np.maximum(self.weights @ (slope * r * T), np.finfo(T.dtype).tiny)
+        return np.asarray(-self.weights[:, None] * bent * np.sqrt(mu / sampled))
+
+    def newton(self, bend: Array, mu: Array, g: Array, tangent: Callable[[Array], Array]) -> Array:
+        """(mu + A' diag(bend) A) x = g per component, by conjugate gradients.
+
+        A component stops where the curvature is about to vanish.
+        """
+        x, r, p = np.zeros_like(g), g, g
+        rr = np.einsum("ij,ij->j", r, r)
+        stop, on = 0.01 * rr, rr > 0
         for _ in range(INNER):
             q = tangent(mu * p + self.A.T @ (bend * (self.A @ p)))
             pq = np.einsum("ij,ij->j", p, q)
-            on = (rr > stop) & (pq > 0)
+            on = on & (rr > stop) & (pq > 0.02 * mu * np.einsum("ij,ij->j", p, p))
             if not on.any():
                 break
             step = np.where(on, rr, 0.0) / np.where(on, pq, 1.0)
@@ -63,13 +75,18 @@ class _Curvature:
             new = np.einsum("ij,ij->j", r, r)
             p = r + np.where(on, new, 0.0) / np.where(on, rr, 1.0) * p
             rr = new
-        # Where the sample bends the wrong way, the gradient itself.
-        bad = np.einsum("ij,ij->j", x, G) <= 0
-        return np.asarray(np.where(bad, G / mu, x))
+        return np.where(np.abs(x).max(axis=0) > 0, x, g / mu)
 
 
 def polish(
-    dispersion: Dispersion, W: Array, fixed: Array, sample: Rows, *, tol: float, max_iter: int
+    dispersion: Dispersion,
+    W: Array,
+    fixed: Array,
+    sample: Rows,
+    *,
+    widths: Sequence[float] = (),
+    tol: float,
+    max_iter: int,
 ) -> list[Solution]:
     """Ascend the columns of W together on all rows, each in the complement of those before it.
 
@@ -83,56 +100,84 @@ def polish(
         Earlier directions that do not move.
     sample : Rows
         Some of the rows, for the curvature.
+    widths : sequence of float
+        Widths of the kinks of the first steps, in median scores.
     tol : float
-        Relative increase; a component rests when its next step promises less.
+        Relative increase of the sum over the components at which to stop, of
+        the last step or as the next one promises it.
     max_iter : int
+        Steps with sharp kinks, at most.
 
     Returns
     -------
     list of Solution
-        One for each column. A path begins where the earlier components last
-        lowered it by moving: before, it belonged to another problem.
+        One for each column. A path begins where the smoothing has ended and
+        the earlier components last lowered it by moving: before, it belonged
+        to another problem.
     """
     k = W.shape[1]
     A = sample.take(np.arange(sample.shape[0]))
     v = np.ones(len(A), dtype=A.dtype) if sample.weights is None else sample.weights
     curvature = _Curvature(A, v * A.dtype.type(dispersion.rows.mass / float(v.sum())))
-    earlier = np.triu(np.ones((k, k), dtype=A.dtype))  # column j keeps off columns i <= j
-    look = dispersion.survey(W, Dispersion(sample, dispersion.operator).guess(W))
-    if dispersion.operator.adaptive:  # the scales of the sample are a first guess only
-        look = dispersion.survey(W, look.measure)
-    value, gradient, length = look.measure, look.gradient, np.ones(k, dtype=W.dtype)
-    paths = [[float(x)] for x in value]
-    converged = np.zeros(k, dtype=bool)
+    alpha = Dispersion(sample, dispersion.operator).guess(W)
+
+    def look(W: Array, width: float = 0.0) -> Survey:
+        return dispersion.survey(W, alpha, width * curvature.scale(W) if width else None)
+
+    def toward(W: Array, seen: Survey) -> tuple[Array, Array]:
+        """Newton directions and the relative increase they promise."""
+        mu = np.maximum(np.einsum("ij,ij->j", seen.gradient, W), np.finfo(A.dtype).tiny)
+        tangent = _tangent(W, fixed)
+        g = tangent(tangent(seen.gradient))
+        D = tangent(curvature.newton(curvature.bend(W, seen.operator, mu), mu, g, tangent))
+        return D.astype(W.dtype), np.einsum("ij,ij->j", g, D) / mu
+
+    for width in widths:
+        seen = look(W, width)
+        alpha = seen.measure if alpha is not None else None
+        W = _step(W, toward(W, seen)[0], fixed)
+    seen = look(W)
+    value, gradient, length = seen.measure, seen.gradient, np.ones(k, dtype=W.dtype)
+    paths, converged = [[float(x)] for x in value], False
     for _ in range(max_iter):
-
-        def tangent(Q: Array, W: Array = W) -> Array:
-            Q = project_out(Q, fixed)
-            return np.asarray(Q - W @ ((W.T @ Q) * earlier))
-
-        mu = np.maximum(np.einsum("ij,ij->j", gradient, W), np.finfo(A.dtype).tiny)
-        g = tangent(tangent(gradient))
-        D = tangent(curvature.solve(curvature.bend(W, look.operator), mu, g, tangent))
-        promise = length * np.einsum("ij,ij->j", g, D)
-        converged = promise <= tol * mu
-        if converged.all():
+        alpha = value if alpha is not None else None
+        D, promise = toward(W, Survey(value, gradient, seen.operator))
+        converged = converged or bool((length * promise <= tol).all())
+        if converged:
             break
-        new = orthonormalize(project_out(W + length * D.astype(W.dtype), fixed))
-        look = dispersion.survey(new, look.measure)
-        up = ~_too_far(W, new, value, look.measure)
+        new = _step(W, length * D, fixed)
+        seen = look(new)
+        up = ~_too_far(W, new, value, seen.measure)
+        converged = bool(up.all()) and float(seen.measure.sum()) <= float(value.sum()) * (1 + tol)
         # Who went too far goes back and tries a quarter of the step; the others go on.
         length = np.where(up, 1.0, 0.25 * length).astype(W.dtype)
-        W, value = np.where(up, new, W), np.where(up, look.measure, value)
-        gradient = np.where(up, look.gradient, gradient)
-        for j in np.flatnonzero(up):
-            if value[j] < paths[j][-1]:
-                paths[j].clear()
-            paths[j].append(float(value[j]))
-    return [Solution(W[:, [j]], tuple(paths[j]), bool(converged[j])) for j in range(k)]
+        W, value = np.where(up, new, W), np.where(up, seen.measure, value)
+        gradient = np.where(up, seen.gradient, gradient)
+        for path, x in ((paths[j], float(value[j])) for j in np.flatnonzero(up)):
+            if x < path[-1]:
+                path.clear()
+            path.append(x)
+    return [Solution(W[:, [j]], tuple(paths[j]), converged) for j in range(k)]
+
+
+def _tangent(W: Array, fixed: Array) -> Callable[[Array], Array]:
+    """Projection of column j off the fixed directions and the columns i <= j of W."""
+    earlier = np.triu(np.ones((W.shape[1], W.shape[1]), dtype=W.dtype))
+
+    def project(Q: Array) -> Array:
+        Q = project_out(Q, fixed)
+        return np.asarray(Q - W @ ((W.T @ Q) * earlier))
+
+    return project
+
+
+def _step(W: Array, D: Array, fixed: Array) -> Array:
+    """Columns after a step, orthonormal in order and off the fixed ones."""
+    return orthonormalize(project_out(W + D, fixed))
 
 
 def _too_far(old: Array, new: Array, before: Array, after: Array) -> Array:
     """Components that went down by their own step rather than by being turned with earlier ones."""
     moved = np.linalg.norm(new - old, axis=0)
     turned = np.concatenate([[0.0], np.maximum.accumulate(moved)[:-1]])
-    return np.asarray((after < before * (1 - 1e-12)) & (turned <= 0.1 * moved))
+    return np.asarray((after < before * (1 - 1e-7)) & (turned <= 0.1 * moved))
