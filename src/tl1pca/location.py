@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -90,53 +91,67 @@ def spatial_median(X: Array, weights: Array | None = None) -> Array:
     return np.asarray(center + _newton_median(rows, index))
 
 
-_SAMPLE = 2000
+_SAMPLE = 1000
+
+
+@dataclass(frozen=True)
+class _Pull:
+    """Sum of the distances to a point, sum of their inverses, and the pull of the rows on it."""
+
+    total: float
+    mass: float
+    force: Array
 
 
 def _newton_median(rows: Rows, sample: Array) -> Array:
     """Spatial median of centred rows; the curvature comes from the sample."""
     squares = rows.norms() ** 2
     A = rows.take(sample)
-    v = np.ones(len(sample)) if rows.weights is None else rows.weights[sample]
+    v = np.ones(len(sample), dtype=A.dtype) if rows.weights is None else rows.weights[sample]
+    length = np.sqrt(np.einsum("ij,ij->i", A, A))
+    spread = float(np.median(length)) or float(np.sqrt(squares.max(initial=0.0)))
     delta = np.zeros(rows.shape[1], dtype=rows.dtype)
-    r = np.sqrt(squares)
-    spread = float(weighted_median(r, rows.weights)) or float(r.max(initial=0.0))
     if spread == 0.0:
         return delta
     # With the curvature of a sample each step leaves a few per cent of the error of the last.
-    tol = 1e-11 if len(sample) == rows.shape[0] else 1e-7
-    tried = -1
+    tol = 1e-11 if len(sample) == rows.shape[0] else 1e-5
+    here, tried = _pull(rows, squares, delta, spread), -1
     for _ in range(100):
-        nearest = int(np.argmin(r))
-        if r[nearest] <= 1e-2 * spread and nearest != tried:
+        nearest = int(np.argmin(((A - delta) ** 2).sum(axis=1)))
+        if nearest != tried and np.linalg.norm(A[nearest] - delta) <= 1e-2 * spread:
             tried = nearest
-            row = rows.take(np.array([nearest]))[0]
-            if _is_median(rows, squares, row):
-                return np.asarray(row)
-        inverse = 1.0 / np.maximum(r, 1e-12 * spread)
-        mass = float(rows.total(np.asarray, inverse))
-        pull = rows.pullback(inverse) - mass * delta
-        step = _newton_step(A - delta, v, pull, mass, rows.mass)
-        total = float(rows.total(np.asarray, r))
-        for move in (step, 0.25 * step, pull / mass):  # the last is Weiszfeld's, which never fails
-            r_new = _distances(rows, squares, delta + move)
+            if _is_median(rows, squares, A[nearest]):
+                return np.asarray(A[nearest])
+        step = _newton_step(A - delta, v, here.force, here.mass, rows.mass)
+        for move in (step, 0.25 * step, here.force / here.mass):  # the last, Weiszfeld's, never fails
+            there = _pull(rows, squares, delta + move, spread)
             # Near the minimum the sum is flat to rounding and only the step still tells.
-            if float(rows.total(np.asarray, r_new)) <= total * (1 + 1e-13):
+            if there.total <= here.total * (1 + 1e-13):
                 break
-        delta, r = delta + move, r_new
+        delta, here = delta + move, there
         if np.linalg.norm(move) <= tol * spread:
             break
     return np.asarray(delta)
 
 
-def _distances(rows: Rows, squares: Array, delta: Array) -> Array:
-    t = rows.project(delta)
+def _distances(t: Array, squares: Array, delta: Array) -> Array:
+    """|x - delta| from the scores t = x.delta and the squares |x|^2."""
     return np.asarray(np.sqrt(np.maximum(squares - 2.0 * t + delta @ delta, 0.0)))
+
+
+def _pull(rows: Rows, squares: Array, delta: Array, spread: float) -> _Pull:
+    def look(T: Array, s: Array) -> tuple[Array, ...]:
+        r = _distances(T[:, 0], s, delta)
+        inverse = 1.0 / np.maximum(r, 1e-12 * spread)
+        return inverse[:, None], r, inverse
+
+    (total, mass), G = rows.fold(look, delta[:, None], squares)
+    return _Pull(float(total), float(mass), np.asarray(G[:, 0] - mass * delta))
 
 
 def _is_median(rows: Rows, squares: Array, row: Array) -> bool:
     """Whether the pull of the other rows does not exceed the weight at this one."""
-    r = _distances(rows, squares, row)
+    r = _distances(rows.project(row), squares, row)
     here = r <= 1e-7 * float(r.max())
     inverse = np.where(here, 0.0, 1.0 / np.where(here, 1.0, r))
     pull = rows.pullback(inverse) - float(rows.total(np.asarray, inverse)) * row
@@ -152,7 +167,7 @@ def _newton_step(A: Array, v: Array, pull: Array, mass: float, total: float) -> 
     share = mass / float(bend @ length**2)
     x, r = np.zeros_like(pull), pull.copy()
     p, rr = r, float(pull @ pull)
-    stop = 1e-20 * rr
+    stop = 1e-8 * rr
     for _ in range(100):
         q = mass * p - share * (A.T @ (bend * (A @ p)))
         pq = float(p @ q)

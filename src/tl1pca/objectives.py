@@ -92,20 +92,22 @@ class Dispersion:
         operator = self.operator.at(alpha, alpha) if adaptive else self.operator
         squares = None if width is None else (width**2).astype(self.rows.dtype)
 
-        def look(T: Array) -> tuple[Array, Array]:
+        def look(T: Array) -> tuple[Array, ...]:
             U = np.abs(T) if squares is None else np.sqrt(T * T + squares)
+            values: tuple[Array, ...]
             if adaptive:
                 a = np.asarray(operator.a, dtype=T.dtype)
                 q = a / (a + U)
-                values, slope = np.hstack([q, q * q]), (a + 1.0) * q / (a + U)
+                values = (q, q * q)
+                slope = (1.0 + 1.0 / a) * values[1]
             else:
-                values, slope = operator.value(U), operator.slope(U)
-            return values, np.copysign(slope, T) if squares is None else slope * (T / U)
+                slope, values = operator.slope(U), (operator.value(U),)
+            return np.copysign(slope, T) if squares is None else slope * (T / U), *values
 
-        values, gradient = self.rows.fold(look, W)
+        totals, gradient = self.rows.fold(look, W)
         if not adaptive:
-            return Survey(values, gradient, operator)
-        first, second = np.split(values / self.rows.mass, 2)
+            return Survey(totals[0], gradient, operator)
+        first, second = (total / self.rows.mass for total in totals)
         step = np.clip((0.5 - first) / np.maximum(first - second, 1e-300), -3.0, 3.0)
         return Survey(np.asarray(operator.a) * np.exp(step), gradient, operator)
 

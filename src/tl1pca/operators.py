@@ -151,7 +151,8 @@ class TL1(Operator):
 
     def curvature(self, u: Array) -> Array:
         a = self._shape(u)
-        return np.asarray(-2.0 * (a + 1.0) * (a / (a + u)) / (a + u) / (a + u))
+        s = np.maximum(a + u, np.finfo(u.dtype).tiny ** 0.25)  # so that its square is not zero
+        return np.asarray(-2.0 * (a + 1.0) * (a / (a + u)) / s / s)
 
     def _shape(self, u: Array) -> Any:
         """A, in a form that keeps the precision of u: a plain number, or one per column."""

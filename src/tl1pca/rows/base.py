@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Fold = Callable[..., tuple[Array, ...]]
 
 
 class Rows(ABC):
@@ -41,11 +42,11 @@ class Rows(ABC):
         """Weighted sums (X - m)' diag(v) Z, (d, B); a vector for a vector."""
 
     @abstractmethod
-    def fold(self, fn: Callable[..., tuple[Array, Array]], W: Array, *Z: Array) -> tuple[Array, Array]:
-        """Totals and pullback of functions of the scores, in one pass over the data.
+    def fold(self, fn: Fold, W: Array, *Z: Array) -> tuple[list[Array], Array]:
+        """Totals and a pullback of functions of the scores, in one pass over the data.
 
         fn takes the scores of some rows (and the same rows of Z) and returns
-        values to be summed and slopes to be pulled back, one column each.
+        slopes, to be pulled back, and any number of values, to be summed.
         """
 
     @abstractmethod

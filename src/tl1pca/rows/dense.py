@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from .base import Rows
+from .base import Fold, Rows
 
 Array = NDArray[Any]
 
@@ -20,6 +22,10 @@ _COPY_BELOW = 1 << 20
 _BLOCK = 1 << 18
 # And in a fold, where a block is read twice and should still be in cache.
 _FOLD = 1 << 15
+# Multiplications of a matrix product that BLAS libraries do not split between threads.
+_SERIAL = 1 << 18
+# Entries of the data from which a second thread pays.
+_THREADS_ABOVE = 1 << 20
 
 
 class DenseRows(Rows):
@@ -57,26 +63,32 @@ class DenseRows(Rows):
         G = self._X.T @ Z
         return G if self._mean is None else G - _outer(self._mean, Z.sum(axis=0))
 
-    def fold(self, fn: Callable[..., tuple[Array, Array]], W: Array, *Z: Array) -> tuple[Array, Array]:
-        # The block of rows is still in cache when its slopes are pulled back.
-        shift = 0.0 if self._mean is None else self._mean @ W
-        sums: Any = 0.0
-        mass: Any = 0.0
-        G = np.zeros((self.shape[1], W.shape[1]), dtype=np.float64)
-        for block in self._blocks(_FOLD):
-            A = self._X[block]
-            T = A @ W
-            T -= shift
-            values, slopes = fn(T, *(z[block] for z in Z))
-            if self.weights is not None:
-                v = self.weights[block, None]
-                values, slopes = v * values, v * slopes
-            sums = sums + values.sum(axis=0, dtype=np.float64)
-            mass = mass + slopes.sum(axis=0, dtype=np.float64)
-            G += A.T @ slopes
+    def fold(self, fn: Fold, W: Array, *Z: Array) -> tuple[list[Array], Array]:
+        shift = None if self._mean is None else self._mean @ W
+        # Rows of a block are still in cache when their slopes are pulled back, and its products
+        # are small enough for BLAS to leave them to the thread that asks for them.
+        step = max(16, min(_FOLD // max(self.shape[1], 1), _SERIAL // max(W.size, 1)))
+        ones = np.ones(step, dtype=self.dtype)
+
+        def work(blocks: list[slice]) -> list[Any]:
+            sums: list[Any] = []
+            for block in blocks:
+                A = self._X[block]
+                T = A @ W
+                if shift is not None:
+                    T -= shift
+                slopes, *values = fn(T, *(z[block] for z in Z))
+                v = ones[: len(A)] if self.weights is None else self.weights[block]
+                if self.weights is not None:
+                    slopes = slopes * v[:, None]
+                part = [A.T @ slopes, ones[: len(A)] @ slopes, *(np.float64(v @ value) for value in values)]
+                sums = [a + b for a, b in zip(sums, part)] if sums else part
+            return sums
+
+        G, mass, *totals = (sum(parts) for parts in zip(*_spread(work, self._blocks(step), self.shape)))
         if self._mean is not None:
-            G -= np.outer(self._mean, mass)
-        return sums, G.astype(self.dtype, copy=False)
+            G = G - np.outer(self._mean, mass)
+        return totals, G
 
     def gram(self, weights: Array | None = None) -> Array:
         v = _product(self.weights, weights)
@@ -89,11 +101,16 @@ class DenseRows(Rows):
     def split(self, W: Array) -> tuple[Array, Array]:
         T = np.empty((self.shape[0], W.shape[1]), dtype=self.dtype, order="F")
         r = np.empty(self.shape[0], dtype=self.dtype)
-        for block in self._blocks():
-            A = self._centred(block)
-            t = A @ W
-            A = A - t @ W.T
-            T[block], r[block] = t, np.sqrt(np.einsum("ij,ij->i", A, A))
+
+        def work(blocks: list[slice]) -> list[Any]:
+            for block in blocks:
+                A = self._centred(block)
+                t = A @ W
+                A = A - t @ W.T
+                T[block], r[block] = t, np.sqrt(np.einsum("ij,ij->i", A, A))
+            return []
+
+        _spread(work, self._blocks(), self.shape)
         return T, r
 
     def norms(self) -> Array:
@@ -146,9 +163,9 @@ class DenseRows(Rows):
         A = self._X[block]
         return A if self._mean is None else A - self._mean
 
-    def _blocks(self, entries: int | None = None) -> list[slice]:
+    def _blocks(self, step: int | None = None) -> list[slice]:
         n, d = self.shape
-        step = max(1, (entries or _BLOCK) // max(d, 1))
+        step = step or max(1, _BLOCK // max(d, 1))
         return [slice(i, i + step) for i in range(0, n, step)]
 
 
@@ -176,9 +193,9 @@ class DeflatedRows(Rows):
     def pullback(self, Z: Array) -> Array:
         return self._clean(self._rows.pullback(Z))
 
-    def fold(self, fn: Callable[..., tuple[Array, Array]], W: Array, *Z: Array) -> tuple[Array, Array]:
-        sums, G = self._rows.fold(fn, W - self._W @ (self._S @ (self._W.T @ W)), *Z)
-        return sums, self._clean(G)
+    def fold(self, fn: Fold, W: Array, *Z: Array) -> tuple[list[Array], Array]:
+        totals, G = self._rows.fold(fn, W - self._W @ (self._S @ (self._W.T @ W)), *Z)
+        return totals, self._clean(G)
 
     def gram(self, weights: Array | None = None) -> Array:
         return self._clean(self._clean(self._rows.gram(weights)).T)
@@ -211,6 +228,26 @@ class DeflatedRows(Rows):
 
     def _clean(self, G: Array) -> Array:
         return np.asarray(G - self._W @ (self._S.T @ (self._W.T @ G)))
+
+
+def _workers() -> int:
+    """Threads to use: the cores of this process, or what the usual variables allow."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    allowed = [int(value) for value in map(os.environ.get, names) if value and value.isdigit()]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([cores, *allowed]))
+
+
+def _spread(
+    work: Callable[[list[slice]], list[Any]], blocks: list[slice], shape: tuple[int, int]
+) -> list[Any]:
+    """Results of `work` on consecutive shares of the blocks, one for each thread, in order."""
+    n_workers = _workers() if shape[0] * shape[1] >= _THREADS_ABOVE else 1
+    if n_workers == 1 or len(blocks) < 2 * n_workers:
+        return [work(blocks)]
+    size = -(-len(blocks) // n_workers)
+    with ThreadPoolExecutor(n_workers) as pool:
+        return list(pool.map(work, [blocks[i : i + size] for i in range(0, len(blocks), size)]))
 
 
 def _strips(n: int) -> list[slice]:

@@ -157,12 +157,14 @@ class SphereAscent(Solver):
         batch = _join(batch.best(max(2, KEEP * self.n_starts // 2)), start.pick(np.arange(min(2, len(best)))))
         if self.warm is not None:
             batch = _join(batch, _begin(problem, self.warm.maximize(dispersion, rng).W.T))
-        batch = _climb(problem, batch, self.max_iter, gradient=self.tol).best(1)
+        # Newton is quadratic: one step more than the tolerance asks for makes the digits definite.
+        finish = 1e-4 * self.tol
+        batch = _climb(problem, batch, self.max_iter, gradient=finish).best(1)
         for _ in range(self.hops if len(A) <= 1000 else 0):
             step = _hop(problem, batch, inner, length[live], live)
             if step is None:
                 break
-            batch = _climb(problem, step, self.max_iter, gradient=self.tol)
+            batch = _climb(problem, step, self.max_iter, gradient=finish)
         path = np.maximum.accumulate([float(p[0]) for p in batch.path])
         converged = bool(batch.gradient[0] <= max(self.tol, 1e-6)) or len(path) <= self.max_iter
         return Solution(batch.W[0][:, None], tuple(path), converged)
@@ -319,7 +321,7 @@ def _newton(A: Array, bend: Array, W: Array, g: Array, mu: Array, accuracy: floa
 
 
 def _search(problem: _Problem, batch: _Batch, D: Array) -> tuple[_Batch, Array]:
-    """The best of STEPS along the great circle of each direction; nobody goes down."""
+    """The best of STEPS along the great circle of each direction; nobody goes down but by rounding."""
     size = np.sqrt(_dots(D, D))
     D = D / np.where(size > 0, size, 1.0)
     # A huge gradient along w leaves rounding in the tangent plane: take it out again.
@@ -335,7 +337,8 @@ def _search(problem: _Problem, batch: _Batch, D: Array) -> tuple[_Batch, Array]:
     best = np.argmax(F, axis=1)
     # Ties go to the Newton step: at convergence all trials are equal to rounding.
     best = np.where(F[:, NATURAL] >= F[each, best] * (1 - 4e-16), NATURAL, best)
-    up = F[each, best] > before
+    # And are taken: where f is flat to rounding, Newton's step still sharpens the direction.
+    up = F[each, best] >= before * (1 - 1e-15)
     c = np.where(up, cos[each, best], 1.0)[:, None].astype(D.dtype)
     s = np.where(up, sin[each, best], 0.0)[:, None].astype(D.dtype)
     W = c * batch.W + s * D
