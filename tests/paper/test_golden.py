@@ -1,9 +1,25 @@
 """The published figures and the golden values of the paper's data."""
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 
-from tl1pca import L1PCA, R1PCA, TL1PCA, LpPCA, SparseLpPCA
+from tl1pca import (
+    L1PCA,
+    R1PCA,
+    TL1PCA,
+    Cauchy,
+    GeneralizedLpPCA,
+    Huber,
+    L1ReconstructionPCA,
+    Lp,
+    LpPCA,
+    ResidualPCA,
+    SparseLpPCA,
+)
 from tl1pca.datasets import load_toy, load_yale, make_kwak
 from tl1pca.objectives import Dispersion
 from tl1pca.operators import TL1
@@ -125,3 +141,83 @@ def test_toy_lp_global_optimum(toy, center, p, angle, value):
 def test_kwak_points(pca, distance):
     X = make_kwak()
     assert -pca.fit(X).score_samples(X).mean() == pytest.approx(distance, abs=5e-4)
+
+
+@pytest.mark.parametrize("p", [0.9, 0.5, 0.1, 0.01])
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_sound_lp_solver_is_never_below_the_published_rule(p, k, seed):
+    X = np.random.default_rng(seed).standard_t(3, size=(40, 5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        published = LpPCA(k, p=p, solver="paper").fit(X)
+    sound = LpPCA(k, p=p).fit(X)
+    assert sound.objective_ >= published.objective_ * (1 - 1e-12)
+    assert (np.diff(sound.objective_path_[0]) >= 0).all()
+    np.testing.assert_allclose(sound.components_ @ sound.components_.T, np.eye(k), atol=1e-12)
+    np.testing.assert_allclose(published.components_ @ published.components_.T, np.eye(k), atol=1e-12)
+
+
+def test_a_published_rule_that_does_not_converge_says_so():
+    X = np.random.default_rng(3).standard_t(2, size=(40, 4))
+    with pytest.warns(ConvergenceWarning, match="neither monotone nor convergent"):
+        LpPCA(2, p=0.01, solver="paper", max_iter=20).fit(X)
+    with pytest.warns(ConvergenceWarning, match="last iterate is kept"):
+        pca = SparseLpPCA(2, p=0.01, n_nonzero=2, max_iter=3).fit(X)
+    np.testing.assert_allclose(np.linalg.norm(pca.components_, axis=1), 1.0)
+
+
+def test_p_two_is_pca():
+    X = np.random.default_rng(0).normal(size=(50, 6)) * [6, 5, 4, 3, 2, 1]
+    reference = PCA(3).fit(X).components_
+    for pca in (
+        LpPCA(3, p=2, center="mean"),
+        LpPCA(3, p=2, greedy=True, center="mean"),
+        GeneralizedLpPCA(3, s=2, p=2, center="mean"),
+    ):
+        inner = np.abs(np.sum(pca.fit(X).components_ * reference, axis=1))
+        np.testing.assert_allclose(inner, 1.0, atol=1e-8)
+
+
+def test_generalized_constraints():
+    X = np.random.default_rng(1).normal(size=(60, 4)) * [4, 3, 2, 1]
+    one = GeneralizedLpPCA(2, s=1, p=1).fit(X).components_
+    assert (np.count_nonzero(one, axis=1) == 1).all()
+    signs = GeneralizedLpPCA(2, s=1, p=np.inf).fit(X).components_
+    np.testing.assert_array_equal(np.abs(signs), 1.0)
+    for p in (0.5, 1.5, 3.0):
+        W = GeneralizedLpPCA(2, s=1, p=p).fit(X).components_
+        np.testing.assert_allclose((np.abs(W) ** p).sum(axis=1), 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("s", [1, 3, 5])
+def test_exactly_so_many_loadings(s):
+    X = np.random.default_rng(2).normal(size=(40, 5))
+    W = SparseLpPCA(3, n_nonzero=s).fit(X).components_
+    assert (np.count_nonzero(W, axis=1) == s).all()
+
+
+def test_r1_is_a_preset_of_the_residual_side():
+    X = np.random.default_rng(4).normal(size=(40, 5))
+    for name, operator in (("huber", Huber()), ("l1", Lp(p=1)), ("cauchy", Cauchy())):
+        np.testing.assert_array_equal(
+            R1PCA(2, weights=name).fit(X).components_, ResidualPCA(2, operator=operator).fit(X).components_
+        )
+
+
+@pytest.mark.parametrize("solver", ["median", "lp"])
+def test_reconstruction_recovers_a_low_rank_matrix(solver):
+    rng = np.random.default_rng(5)
+    L = rng.normal(size=(100, 3)) @ rng.normal(size=(3, 30))
+    X = L.copy()
+    bad = rng.uniform(size=X.shape) < 0.1
+    X[bad] += rng.choice([-10.0, 10.0], size=int(bad.sum()))
+    pca = L1ReconstructionPCA(3, solver=solver, center=None).fit(X)
+    off = L - (L @ pca.components_.T) @ pca.components_
+    assert np.abs(off).max() < 1e-6
+    holes = X.copy()
+    holes[rng.uniform(size=X.shape) < 0.05] = np.nan
+    again = L1ReconstructionPCA(3, solver=solver, center=None).fit(holes)
+    assert np.abs(L - (L @ again.components_.T) @ again.components_).max() < 1e-6
+    filled = again.inverse_transform(again.transform(np.where(np.isnan(holes), np.nan, L)))
+    np.testing.assert_allclose(filled, L, atol=1e-6)

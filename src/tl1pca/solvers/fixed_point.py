@@ -49,7 +49,8 @@ class FixedPoint(Solver):
 
     def maximize_joint(self, dispersion: Dispersion, W: Array) -> Solution:
         rows, operator = dispersion.rows, dispersion.operator
-        l1 = isinstance(operator, Lp) and operator.p == 1
+        # On the sphere, and for l1, the signs decide: the iteration is finite and never descends.
+        l1 = isinstance(operator, Lp) and operator.p == 1 and self.orthogonal
         T = rows.project(W)
         path = [float(dispersion.value(T, operator).sum())]
         signs: Array | None = None
@@ -93,7 +94,7 @@ class SparseFixedPoint(FixedPoint):
         self.n_nonzero = n_nonzero
 
     def _start(self, dispersion: Dispersion) -> Array:
-        return longest_row(dispersion.rows)[:, None]
+        return sparse_maximizer(longest_row(dispersion.rows), self.n_nonzero)[:, None]
 
     def _step(self, G: Array, W: Array) -> Array:
         if not G.any():

@@ -1,0 +1,91 @@
+"""Many rows: directions of a sample, polished on all rows."""
+
+import numpy as np
+import pytest
+
+from support import subspace_angle
+from tl1pca import L1PCA, TL1, TL1PCA, DispersionPCA
+from tl1pca.extraction import SAMPLE_ABOVE, greedy
+from tl1pca.objectives import Dispersion
+from tl1pca.rows import DenseRows
+from tl1pca.solvers import SphereAscent
+
+N = SAMPLE_ABOVE + 1500
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 12)) * 0.75 ** np.arange(12)
+    X[:300] *= 10
+    return X @ np.linalg.qr(rng.normal(size=(12, 12)))[0]
+
+
+@pytest.mark.parametrize("a", [0.3, 1.0, "auto"])
+def test_polished_is_as_good_as_all_rows_at_once(data, a):
+    rows = DenseRows(data)
+    pca = TL1PCA(3, a=a, center=None).fit(data)
+    first = SphereAscent().maximize(Dispersion(rows, TL1(a=a)), np.random.RandomState(0))
+    assert pca.objective_path_[0][-1] >= first.path[-1] * (1 - 2e-3)
+    assert pca.converged_
+    np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(3), atol=1e-12)
+    for path, w in zip(pca.objective_path_, pca.components_):
+        assert (np.diff(path) >= 0).all()
+        value = float(Dispersion(rows, TL1(a=a)).measure(data @ w))
+        assert path[-1] == pytest.approx(value, rel=1e-5)
+
+
+def test_the_result_does_not_depend_on_the_number_of_threads(data, monkeypatch):
+    big = np.tile(data, (15, 1))
+    results = []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", threads)
+        results.append(TL1PCA(2, a=1.0).fit(big))
+    assert results[0].objective_ == pytest.approx(results[1].objective_, rel=1e-9)
+    assert subspace_angle(results[0].components_, results[1].components_) < 1e-3
+
+
+def test_weights_of_many_rows(data):
+    v = np.random.default_rng(1).integers(0, 3, size=N)
+    weighted = TL1PCA(2, a=1.0, center=None).fit(data, sample_weight=v)
+    repeated = TL1PCA(2, a=1.0, center=None).fit(np.repeat(data, v, axis=0))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-3)
+    assert subspace_angle(weighted.components_, repeated.components_) < 10
+
+
+def test_what_the_sample_does_not_span_is_found(data):
+    rare = np.zeros((N, 14))
+    rare[:, :3] = data[:, :3]
+    rare[17, 12], rare[23, 13] = 5.0, 7.0  # two features of two rows
+    pca = TL1PCA(a=1.0, center=None).fit(rare)
+    assert pca.n_components_ == pca.rank_ == 5
+    np.testing.assert_allclose(pca.inverse_transform(pca.transform(rare)), rare, atol=1e-9)
+
+
+def test_share_of_many_rows(data):
+    pca = TL1PCA(0.9).fit(data)
+    assert pca.explained_variance_ratio_.sum() >= 0.9
+    assert pca.n_components_ < 12
+
+
+def test_single_precision(data):
+    single = TL1PCA(2, a=1.0).fit(data.astype(np.float32))
+    double = TL1PCA(2, a=1.0).fit(data.astype(np.float32).astype(np.float64))
+    assert single.components_.dtype == np.float32
+    assert single.objective_ == pytest.approx(double.objective_, rel=1e-5)
+
+
+def test_more_components_than_the_rows_span_completes_a_basis():
+    X = np.outer(np.arange(-3.0, 4.0), [1.0, 2.0, 0.0])
+    found = greedy(DenseRows(X), TL1(a=1.0), SphereAscent(), 3, np.random.RandomState(0))
+    np.testing.assert_allclose(found.W.T @ found.W, np.eye(3), atol=1e-12)
+    assert found.paths[1:] == ((0.0,), (0.0,))
+
+
+def test_joint_and_greedy_agree_for_one_component(data):
+    few = data[:400]
+    joint = DispersionPCA(1, operator=TL1(a=1.0), extraction="joint").fit(few)
+    alone = DispersionPCA(1, operator=TL1(a=1.0)).fit(few)
+    assert joint.objective_ <= alone.objective_ * (1 + 1e-9)
+    assert L1PCA(1).fit(few).objective_ == pytest.approx(L1PCA(1, greedy=True).fit(few).objective_)
