@@ -159,7 +159,8 @@ class SphereAscent(Solver):
             batch = _join(batch, _begin(problem, self.warm.maximize(dispersion, rng).W.T))
         # Newton is quadratic: one step more than the tolerance asks for makes the digits definite.
         finish = 1e-4 * self.tol
-        batch = _climb(problem, batch, self.max_iter, gradient=finish).best(1)
+        batch = _climb(problem, batch, 20, gain=1e-3).best(1)
+        batch = _climb(problem, batch, self.max_iter, gradient=finish)
         for _ in range(self.hops if len(A) <= 1000 else 0):
             step = _hop(problem, batch, inner, length[live], live)
             if step is None:
@@ -365,4 +366,5 @@ def _hop(problem: _Problem, batch: _Batch, inner: Array, length: Array, live: Ar
 
 
 def _dots(x: Array, y: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", x, y)[:, None])
+    """Inner products of corresponding rows, as a column."""
+    return np.matmul(x[:, None, :], y[:, :, None])[:, 0]
