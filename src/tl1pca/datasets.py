@@ -93,10 +93,11 @@ def make_contaminated(
     ----------
     n_samples, n_features, n_components : int
     kind : {"clean", "cluster", "line", "scattered", "leverage", "cellwise"}
-        "cluster": one tight cluster off the subspace; "line": spread along one
-        direction off the subspace; "scattered": isotropic, ten times the
-        noise-and-signal size; "leverage": far away inside the subspace;
-        "cellwise": single entries of many rows, the fraction being that of entries.
+        "cluster": one cluster off the subspace, as wide as the noise; "line":
+        good rows spread along one direction off the subspace; "scattered":
+        isotropic with standard deviation 10; "leverage": a cluster far away
+        inside the subspace; "cellwise": single entries of many rows, the
+        fraction being that of entries.
     fraction : float
     noise : float
         Standard deviation of the noise per feature.

@@ -159,11 +159,14 @@ class TL1PCA(BaseDispersionPCA):
     center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
         What to subtract; the paper's experiments subtract nothing (None).
     solver : {"auto", "paper"} or Solver, default="auto"
-        "auto" is `SphereAscent`: monotone, deterministic, several starts at
-        once. "paper" is the published Algorithm 1 with its random first angle
+        "auto" is `SphereAscent`: deterministic, several starts ascended
+        together while the kinks of the objective are sharpened, then Newton.
+        With more than 5000 rows a sample finds the components and all rows
+        polish them, one pass per step. "paper" is the published Algorithm 1 with its random first angle
         and its absolute tolerance of 1e-6 (`tol` and `n_starts` do not apply).
     tol : float, default=1e-8
-        Relative tangent gradient, or relative increase, at which to stop.
+        Relative tangent gradient at which to stop; with more than 5000 rows,
+        a relative increase of sqrt(tol).
     max_iter : int, default=1000
         Most iterations per component.
     n_starts : int, default=1
@@ -183,7 +186,8 @@ class TL1PCA(BaseDispersionPCA):
     objective_ : float
         Sum over the components of f(w), or of alpha(w) for ``a="auto"``.
     objective_path_ : list of ndarray
-        Per component, the objective at the start and after each iteration.
+        Per component, the objective after each iteration: from the start on
+        for the paper's solver, from the end of the smoothing on for ours.
     explained_variance_ : ndarray of shape (n_components_,)
         Square of the Tl1 scale of the scores about their median, consistent
         at the normal distribution.

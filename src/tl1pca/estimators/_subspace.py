@@ -20,12 +20,14 @@ Array = NDArray[Any]
 
 
 class TL1SubspacePCA(BasePCA):
-    r"""Robust PCA at the efficiency of PCA on the good rows alone.
+    r"""Robust PCA, as good as PCA on the good rows alone in most contamination.
 
     The residual twin of Tl1PCA: rows are judged by their distance r to the
     subspace through :math:`h(u) = u^q/(1+u^q)`, the Tl1 operator of
-    :math:`u^q`, whose scale s, mean h(r/s) = 1/2, is minimised. Up to half of
-    the rows may be anything.
+    :math:`u^q`, whose scale s, mean h(r/s) = 1/2, is minimised. Made for up to
+    40 % of bad rows, wherever they lie; what it does not survive (a cluster so
+    near that it overlaps the noise, single bad entries in most rows) is listed
+    in the documentation with the study that found it.
 
     1. Start: rows that a gap separates are put aside; of the rest, the least
        outlying ones over many directions (Stahel and Donoho) are trusted.

@@ -1,0 +1,15 @@
+"""The blocks of the getting-started page run and print what the page shows."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "docs" / "run_blocks.py"
+
+
+@pytest.mark.skipif(not SCRIPT.is_file(), reason="the documentation is not part of this installation")
+def test_blocks_run_and_print_what_is_shown():
+    done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
