@@ -12,8 +12,17 @@ from numpy.typing import NDArray
 from .geometry import complete_basis, orthonormalize, project_out, unit
 from .objectives import Dispersion
 from .operators import Operator
-from .rows import DeflatedRows, Rows
-from .solvers import Solution, Solver, SphereAscent, polish, principal_axes, rough_directions, span
+from .rows import DeflatedRows, DenseRows, Rows
+from .solvers import (
+    Solution,
+    Solver,
+    SphereAscent,
+    polish,
+    principal_axes,
+    rough_directions,
+    span,
+    spherical_axes,
+)
 
 Array = NDArray[Any]
 
@@ -104,11 +113,14 @@ def _from_sample(
         order = np.argsort(-left.norms(), kind="stable")
         part = left.sample(order[:SAMPLE])
     batch = min(n_components - W.shape[1], max(1, span(part)))
-    A = part.take(np.arange(part.shape[0]))
-    v = np.ones(len(A), dtype=A.dtype) if part.weights is None else part.weights
-    start = orthonormalize(project_out(rough_directions(A, v, operator, batch), W))
     middle = rows.sample(np.sort(order[: min(8000, max(2000, n // 10))]))
     curve = middle.sample(np.arange(CURVATURE))
+    # Greedy directions of so few rows may miss or misplace some. Where the data are elliptical the
+    # spherical axes are near the maximisers; the best of both spans is greedy inside it.
+    both = np.column_stack([_rough(part, operator, batch), spherical_axes(middle, batch)])
+    basis = orthonormalize(project_out(both, W))
+    inside = DenseRows(curve.project(basis), weights=curve.weights)
+    start = orthonormalize(basis @ _rough(inside, operator, batch))
     found = polish(
         Dispersion(middle, operator), start, W, curve, widths=(0.5, 0.5, 0.5, 0.3, 0.3), tol=1.0, max_iter=1
     )
@@ -122,6 +134,12 @@ def _from_sample(
         tol=float(np.sqrt(solver.tol)),
         max_iter=solver.max_iter,
     )
+
+
+def _rough(rows: Rows, operator: Operator, n_directions: int) -> Array:
+    A = rows.take(np.arange(rows.shape[0]))
+    v = np.ones(len(A), dtype=A.dtype) if rows.weights is None else rows.weights
+    return rough_directions(A, v, operator, n_directions)
 
 
 def _longest(rows: Rows) -> float:

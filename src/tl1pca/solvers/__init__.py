@@ -1,7 +1,17 @@
 """Solvers: hyper-parameters in, a result out; the state is a value."""
 
 from .ascent import SphereAscent, rough_directions
-from .base import Solution, Solver, Start, best_sample, longest_row, principal_axes, scatter_axes, span
+from .base import (
+    Solution,
+    Solver,
+    Start,
+    best_sample,
+    longest_row,
+    principal_axes,
+    scatter_axes,
+    span,
+    spherical_axes,
+)
 from .fixed_point import BallFixedPoint, FixedPoint, SparseFixedPoint
 from .mm import SubspaceMM
 from .paper import PaperAscent
@@ -26,4 +36,5 @@ __all__ = [
     "rough_directions",
     "scatter_axes",
     "span",
+    "spherical_axes",
 ]

@@ -367,4 +367,4 @@ def _hop(problem: _Problem, batch: _Batch, inner: Array, length: Array, live: Ar
 
 def _dots(x: Array, y: Array) -> Array:
     """Inner products of corresponding rows, as a column."""
-    return np.matmul(x[:, None, :], y[:, :, None])[:, 0]
+    return np.asarray(np.matmul(x[:, None, :], y[:, :, None])[:, 0])

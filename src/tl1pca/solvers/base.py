@@ -113,6 +113,12 @@ def principal_axes(rows: Rows, n_axes: int, weights: Array | None = None) -> Arr
     return np.ascontiguousarray(axes)
 
 
+def spherical_axes(rows: Rows, n_axes: int) -> Array:
+    """Principal axes of the rows scaled to length one, (d, n_axes): spherical PCA (Locantore et al. 1999)."""
+    length = rows.norms()
+    return principal_axes(rows, n_axes, np.where(length > 0, 1.0 / np.maximum(length, 1e-300) ** 2, 0.0))
+
+
 def scatter_axes(C: Array, n_axes: int) -> tuple[Array, Array]:
     """Leading eigenvalues and eigenvectors of a scatter matrix, largest first."""
     d = len(C)

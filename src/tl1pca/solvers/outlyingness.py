@@ -13,6 +13,7 @@ Directions are rows here, and so are their projections: W is (m, d), T (m, n).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ Array = NDArray[Any]
 
 def least_outlying(
     X: Array, count: int, n_directions: int, tol: float, rng: np.random.RandomState
-) -> tuple[Array, Array]:
-    """The `count` least outlying rows, two opinions: without what a gap separates, and of all rows.
+) -> Iterator[Array]:
+    """The `count` least outlying rows, two opinions: without what a gap separates, then of all rows.
 
     Parameters
     ----------
@@ -43,9 +44,9 @@ def least_outlying(
         Draws indices, never looking at the data: all that follows is
         equivariant under shift, scale and rotation.
 
-    Returns
-    -------
-    two ndarrays of int of shape (count,)
+    Yields
+    ------
+    ndarray of int of shape (count,)
     """
     n, d = X.shape
     n_axes = max(1, min(d, n // 5, 100))
@@ -57,7 +58,8 @@ def least_outlying(
         if out.sum() <= 0.02 * n:
             break
     T = np.vstack([pairs, moments]) @ X.T
-    return rows[outlyingness_order(T[:, rows], count, tol)[:count]], outlyingness_order(T, count, tol)[:count]
+    yield rows[outlyingness_order(T[:, rows], count, tol)[:count]]
+    yield outlyingness_order(T, count, tol)[:count]
 
 
 def pair_directions(X: Array, n_directions: int, rng: np.random.RandomState) -> Array:

@@ -29,6 +29,8 @@ Array = NDArray[Any]
 SMOOTHING = 0.5
 #: Conjugate gradient steps for a Newton direction: the curvature itself is an estimate.
 INNER = 6
+#: Tangent of the largest turn of a step: beyond, the curvature here says nothing.
+FARTHEST = 0.5
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,9 @@ def polish(
     Returns
     -------
     list of Solution
-        One for each column. A path begins where the smoothing has ended and
-        the earlier components last lowered it by moving: before, it belonged
-        to another problem.
+        One for each column. The sum of the objectives never descends; a path
+        begins where the smoothing has ended and where its component was last
+        lowered by being turned with others: before, it was another problem.
     """
     k = W.shape[1]
     A = sample.take(np.arange(sample.shape[0]))
@@ -137,27 +139,35 @@ def polish(
         alpha = seen.measure if alpha is not None else None
         W = _step(W, toward(W, seen)[0], fixed)
     seen = look(W)
-    value, gradient, length = seen.measure, seen.gradient, np.ones(k, dtype=W.dtype)
-    paths, converged = [[float(x)] for x in value], False
+    paths, converged = [[float(x)] for x in seen.measure], False
+    length = 1.0
     for _ in range(max_iter):
-        alpha = value if alpha is not None else None
-        D, promise = toward(W, Survey(value, gradient, seen.operator))
-        converged = converged or bool((length * promise <= tol).all())
+        alpha = seen.measure if alpha is not None else None
+        D, promise = toward(W, seen)
+        if (length * promise <= tol).all():
+            converged = True
+            break
+        new, then = _step(W, length * D, fixed), seen
+        there = look(new)
+        gain = float(there.measure.sum()) / float(seen.measure.sum()) - 1.0
+        if gain <= 0.0:  # too far for the model: stay, and try a quarter of the step
+            length *= 0.25
+            converged = length < 0.05
+        else:
+            W, seen, length = new, there, min(1.0, 2.0 * length)
+            _record(paths, seen.measure, then.measure)
+            converged = gain <= tol
         if converged:
             break
-        new = _step(W, length * D, fixed)
-        seen = look(new)
-        up = ~_too_far(W, new, value, seen.measure)
-        converged = bool(up.all()) and float(seen.measure.sum()) <= float(value.sum()) * (1 + tol)
-        # Who went too far goes back and tries a quarter of the step; the others go on.
-        length = np.where(up, 1.0, 0.25 * length).astype(W.dtype)
-        W, value = np.where(up, new, W), np.where(up, seen.measure, value)
-        gradient = np.where(up, seen.gradient, gradient)
-        for path, x in ((paths[j], float(value[j])) for j in np.flatnonzero(up)):
-            if x < path[-1]:
-                path.clear()
-            path.append(x)
     return [Solution(W[:, [j]], tuple(paths[j]), converged) for j in range(k)]
+
+
+def _record(paths: list[list[float]], values: Array, before: Array) -> None:
+    """Append the objectives; a component that was lowered, by being turned with others, begins anew."""
+    for path, value, old in zip(paths, values, before):
+        if value < old:
+            path.clear()
+        path.append(float(value))
 
 
 def _tangent(W: Array, fixed: Array) -> Callable[[Array], Array]:
@@ -172,12 +182,7 @@ def _tangent(W: Array, fixed: Array) -> Callable[[Array], Array]:
 
 
 def _step(W: Array, D: Array, fixed: Array) -> Array:
-    """Columns after a step, orthonormal in order and off the fixed ones."""
+    """Columns after a step, orthonormal in order and off the fixed ones; no step turns far."""
+    size = np.linalg.norm(D, axis=0)
+    D = D * np.minimum(1.0, FARTHEST / np.maximum(size, np.finfo(D.dtype).tiny))
     return orthonormalize(project_out(W + D, fixed))
-
-
-def _too_far(old: Array, new: Array, before: Array, after: Array) -> Array:
-    """Components that went down by their own step rather than by being turned with earlier ones."""
-    moved = np.linalg.norm(new - old, axis=0)
-    turned = np.concatenate([[0.0], np.maximum.accumulate(moved)[:-1]])
-    return np.asarray((after < before * (1 - 1e-7)) & (turned <= 0.1 * moved))

@@ -148,7 +148,8 @@ def _start(
     """
     n, d = sample.shape
     X = sample.take(np.arange(n))
-    first, second = least_outlying(X, count, n_directions, tol, rng)
+    opinions = least_outlying(X, count, n_directions, tol, rng)
+    first = next(opinions)
     whole = weighted_plane(sample, _mask(first, n), min(n, d))
     k = choose_dimension(whole.variances, whole.total_variance, n_components)
     best: Verdict | None = None
@@ -158,7 +159,7 @@ def _start(
         elif candidate == "spherical" and best is not None:
             rows_in = _spherical_rows(X, best.plane, k, count)
         else:
-            rows_in = first if candidate == "gap" else second
+            rows_in = first if candidate == "gap" else next(opinions)
         if rows_in is None:
             continue
         verdict = _exclude(sample, _mask(rows_in, n), k, count, tol)
