@@ -25,11 +25,21 @@ from .base import scatter_axes
 
 Array = NDArray[Any]
 
+#: Share of the values that a stretch of an interval must take in to go on.
+TAIL = 0.05
+#: The same about a tight core: through its fringe, or not beyond.
+FRINGES = (0.01, TAIL)
+
 
 def least_outlying(
     X: Array, count: int, n_directions: int, tol: float, rng: np.random.RandomState
-) -> Iterator[Array]:
-    """The `count` least outlying rows, two opinions: without what a gap separates, then of all rows.
+) -> Iterator[list[Array]]:
+    """The `count` least outlying rows, in several opinions.
+
+    Of the rows that no gap separates, with the scales grown through the
+    fringe of a tight core and, where that makes a difference, without: the
+    core may be a foreign cluster, or the good rows between those of a foreign
+    line. Then of all rows.
 
     Parameters
     ----------
@@ -46,7 +56,7 @@ def least_outlying(
 
     Yields
     ------
-    ndarray of int of shape (count,)
+    list of ndarray of int of shape (count,)
     """
     n, d = X.shape
     n_axes = max(1, min(d, n // 5, 100))
@@ -58,8 +68,8 @@ def least_outlying(
         if out.sum() <= 0.02 * n:
             break
     T = np.vstack([pairs, moments]) @ X.T
-    yield rows[outlyingness_order(T[:, rows], count, tol)[:count]]
-    yield outlyingness_order(T, count, tol)[:count]
+    yield [rows[order[:count]] for order in outlyingness_orders(T[:, rows], count, tol)]
+    yield [outlyingness_orders(T, count, tol)[0][:count]]
 
 
 def pair_directions(X: Array, n_directions: int, rng: np.random.RandomState) -> Array:
@@ -123,49 +133,60 @@ def separated_rows(T: Array, count: int) -> Array:
     return out
 
 
-def outlyingness_order(T: Array, count: int, tol: float, n_scale: int = 500) -> Array:
+def outlyingness_orders(T: Array, count: int, tol: float, n_scale: int = 500) -> list[Array]:
     """Rows by the largest |t - location|/scale over the directions, least outlying first.
 
-    Location and scale come from at most `n_scale` rows. A deviation in a
-    direction of scale zero counts as infinite; their number decides.
+    One order for each of `FRINGES`, the second only where it makes a
+    difference. Location and scale come from at most `n_scale` rows. A deviation
+    in a direction of scale zero counts as infinite; their number decides.
     """
     n = T.shape[1]
     pick = np.linspace(0, n - 1, min(n, n_scale)).astype(int)
-    location, scale = grown_half(T[:, pick], int(np.ceil(count / n * len(pick))), tol)
-    R, zero = np.abs(T - location[:, None]), scale <= tol
-    R[~zero] /= scale[~zero, None]
-    return np.lexsort((R[~zero].max(axis=0, initial=0.0), (R[zero] > tol).sum(axis=0)))
+    orders = []
+    for location, scale in grown_halves(T[:, pick], int(np.ceil(count / n * len(pick))), tol):
+        R, zero = np.abs(T - location[:, None]), scale <= tol
+        R[~zero] /= scale[~zero, None]
+        orders.append(np.lexsort((R[~zero].max(axis=0, initial=0.0), (R[zero] > tol).sum(axis=0))))
+    return orders
 
 
-def grown_half(T: Array, count: int, tol: float) -> tuple[Array, Array]:
+def grown_halves(T: Array, count: int, tol: float) -> list[tuple[Array, Array]]:
     """Location and scale of every row of T: its shortest half, grown to the tails.
 
     The interval is stretched by half while each stretch takes in 5 % of the
     values; then mean and standard deviation inside. Values not separated from
     the majority are taken in and cannot make the majority look outlying. Where
-    the half is a tight core with a fringe, a foreign cluster with some of the
-    majority, 1 % is enough to go on. Scale zero where the half agrees to tol.
+    the half is a tight core with a fringe, as when a foreign cluster sits in
+    it, each of `FRINGES` gives an answer of its own; one answer where no half
+    is. Scale zero where the half agrees to tol.
     """
     n, S = T.shape[1], np.sort(T, axis=1)
     centre, half = shortest_interval(S, count)
     core = shortest_interval(S, min(count, max(2, int(0.6 * count))))[1]
     p = majority_share(count / n)
     cored = half > 1.2 * core * ndtri(0.5 + 0.5 * p) / ndtri(0.5 + 0.3 * p)
-    need = np.maximum(np.where(cored, 0.01, 0.05) * n, 1)
     S -= centre[:, None]
+    answers = []
+    for fringe in FRINGES if cored.any() else FRINGES[:1]:
+        radius, inside = _grow(S, half, np.maximum(np.where(cored, fringe, TAIL) * n, 1), tol)
+        kept = np.where(np.abs(S) > radius[:, None], 0.0, S)
+        mean = kept.sum(axis=1) / inside
+        variance = np.einsum("ij,ij->i", kept, kept) / inside - mean**2
+        scale = np.sqrt(np.maximum(variance, half**2 / 9.0))
+        answers.append((centre + np.where(half > tol, mean, 0.0), np.where(half > tol, scale, 0.0)))
+    return answers
+
+
+def _grow(S: Array, half: Array, need: Array, tol: float) -> tuple[Array, Array]:
+    """Radius about zero, and values within, after stretches that each take in `need` more."""
     radius, grow = half * (1 + 1e-12), half > tol
     inside = _count_below(S, radius) - _count_below(S, -radius)
     while grow.any():
         wider = 1.5 * radius
         more = _count_below(S, wider) - _count_below(S, -wider)
-        grow &= more - inside >= need
+        grow = grow & (more - inside >= need)
         inside, radius = np.where(grow, more, inside), np.where(grow, wider, radius)
-    S[np.abs(S) > radius[:, None]] = 0.0
-    inside = np.maximum(inside, 1)
-    mean = S.sum(axis=1) / inside
-    variance = np.einsum("ij,ij->i", S, S) / inside - mean**2
-    scale = np.sqrt(np.maximum(variance, half**2 / 9.0))
-    return centre + np.where(half > tol, mean, 0.0), np.where(half > tol, scale, 0.0)
+    return radius, np.maximum(inside, 1)
 
 
 def exact_rows(X: Array, k: int, count: int, tol: float, rng: np.random.RandomState) -> Array | None:

@@ -142,33 +142,48 @@ def _start(
 ) -> tuple[Plane, Array]:
     """A plane that a majority agrees on, and the rows it keeps.
 
-    Candidates in order: rows exactly on a plane, the least outlying rows
-    without and with what gaps separate, the rows nearest to the spherical
-    components. The first one that keeps enough rows is taken.
+    Candidates: rows exactly on a plane, the least outlying rows in several
+    opinions, the rows nearest to the spherical components. A candidate is
+    consistent if its plane keeps enough rows; of consistent ones the least
+    spread wins, and the search ends with the first one after both opinions on
+    the rows that no gap separates.
     """
     n, d = sample.shape
     X = sample.take(np.arange(n))
     opinions = least_outlying(X, count, n_directions, tol, rng)
     first = next(opinions)
-    whole = weighted_plane(sample, _mask(first, n), min(n, d))
+    whole = weighted_plane(sample, _mask(first[0], n), min(n, d))
     k = choose_dimension(whole.variances, whole.total_variance, n_components)
-    best: Verdict | None = None
-    for candidate in ("exact", "gap", "all", "spherical"):
-        if candidate == "exact":
-            rows_in = exact_rows(X, k, count, tol, rng)
-        elif candidate == "spherical" and best is not None:
-            rows_in = _spherical_rows(X, best.plane, k, count)
-        else:
-            rows_in = first if candidate == "gap" else next(opinions)
-        if rows_in is None:
-            continue
-        verdict = _exclude(sample, _mask(rows_in, n), k, count, tol)
-        if best is None or verdict.inside > best.inside:
-            best = verdict
-        if best.inside >= count:
-            break
-    assert best is not None
+    exact = exact_rows(X, k, count, tol, rng)
+    if exact is not None:
+        verdict = _exclude(sample, _mask(exact, n), k, count, tol)
+        if verdict.inside >= count:
+            return verdict.plane, verdict.keep
+    tried = [_exclude(sample, _mask(rows_in, n), k, count, tol) for rows_in in first]
+    if max(verdict.inside for verdict in tried) < count:
+        tried += [_exclude(sample, _mask(rows_in, n), k, count, tol) for rows_in in next(opinions)]
+    if max(verdict.inside for verdict in tried) < count:
+        best = max(tried, key=lambda verdict: verdict.inside)
+        tried.append(_exclude(sample, _mask(_spherical_rows(X, best.plane, k, count), n), k, count, tol))
+    consistent = [verdict for verdict in tried if verdict.inside >= count]
+    if len(consistent) == 1:
+        best = consistent[0]
+    elif consistent:
+        best = min(consistent, key=lambda verdict: _spread(sample, verdict, count))
+    else:
+        best = max(tried, key=lambda verdict: verdict.inside)
     return best.plane, best.keep
+
+
+def _spread(sample: DenseRows, verdict: Verdict, count: int) -> float:
+    """Total variance of the most central rows."""
+    limits = verdict.cutoffs
+    far = np.maximum(
+        verdict.score_distances / limits.score,
+        verdict.orthogonal_distances / max(limits.orthogonal, np.finfo(np.float64).tiny),
+    )
+    nearest = np.argpartition(far, count - 1)[:count]
+    return weighted_plane(sample, _mask(nearest, len(far)), 1).total_variance
 
 
 def _spherical_rows(X: Array, plane: Plane, k: int, count: int) -> Array:
@@ -218,7 +233,10 @@ def judge(rows: Rows, plane: Plane, fitted: Array, count: int, tol: float) -> Ve
     near, score_limit = worst <= 1, np.inf
     if n - k > 1 and near.any():
         squares = sd**2 * np.where(fitted, n * (n - 2) / (n - 1) ** 2 / (1 - leverage), 1.0)
-        z = np.cbrt(squares[near])
+        # Rows of the fit, if there are enough of them: a leverage cluster is a sharper mode than
+        # they are, and must not lend its size to the variances.
+        pool = near & fitted if np.count_nonzero(near & fitted) >= 0.8 * count else near
+        z = np.cbrt(squares[pool])
         factor = k * (n * n - 1) / (n * (n - k))
         mode = main_mode(z, min(count, int(np.ceil(0.9 * len(z)))))[0]
         size = mode**3 / (factor * float(fdtri(k, n - k, 0.5)))
