@@ -70,10 +70,13 @@ def test_share_of_many_rows(data):
 
 
 def test_single_precision(data):
-    single = TL1PCA(2, a=1.0).fit(data.astype(np.float32))
-    double = TL1PCA(2, a=1.0).fit(data.astype(np.float32).astype(np.float64))
-    assert single.components_.dtype == np.float32
-    assert single.objective_ == pytest.approx(double.objective_, rel=1e-5)
+    single = data.astype(np.float32)
+    pca = TL1PCA(2, a=1.0, center=None).fit(single)
+    assert pca.components_.dtype == np.float32
+    scores = single.astype(np.float64) @ pca.components_.T.astype(np.float64)
+    assert pca.objective_ == pytest.approx(TL1(a=1.0).value(np.abs(scores)).sum(), rel=1e-5)
+    double = TL1PCA(2, a=1.0, center=None).fit(single.astype(np.float64))
+    assert pca.objective_ == pytest.approx(double.objective_, rel=2e-3)
 
 
 def test_more_components_than_the_rows_span_completes_a_basis():

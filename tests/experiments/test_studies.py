@@ -1,0 +1,265 @@
+"""The studies: protocol, published numbers, and what is written."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tl1pca.experiments.engine import run
+from tl1pca.experiments.methods import (
+    A_VALUES,
+    P_VALUES,
+    RowSpace,
+    TylerPCA,
+    classical_pca,
+    raw_pixels,
+    tl1_pca,
+)
+from tl1pca.experiments.output import Section, Table, number, write
+from tl1pca.experiments.page import build_page
+from tl1pca.experiments.reproduce import reproduce
+from tl1pca.experiments.sources import Images, Toy, builtin_images, jaffe, occlude, yale
+from tl1pca.experiments.spec import Sample, Study
+from tl1pca.experiments.studies import convergence, faces, toy
+
+DIGITS = Images("digits", "digits", 8, 0.7, (0, 2), 10)
+
+
+def test_the_full_study_is_the_papers():
+    study = faces.study((yale("folder"),), quick=False)
+    per_method = {method.name: len(method.variants()) for method in study.methods}
+    assert per_method == {"Tl1PCA": 9, "PCA-Lp": 8, "lpSPCA": 8, "PCA-L1": 1, "PCA": 1, "raw pixels": 1}
+    assert (len(A_VALUES), len(P_VALUES), study.splits) == (9, 8, 15)
+    assert study.sources[0].noises == (0, 8, 12)
+    assert study.sources[0].dimensions == tuple(range(5, 86, 5))
+    assert jaffe("folder").dimensions[-1] == 110
+    assert all(method.estimator.get_params().get("center", None) is None for method in study.methods)
+
+
+def test_splits_are_stratified_and_shared_by_the_noise_levels():
+    X, y = DIGITS.load()
+    clean, noisy = DIGITS.draw(0, 3, 0), DIGITS.draw(2, 3, 0)
+    assert np.bincount(clean.y).tolist() == [21] * 10
+    assert len(clean.y_test) == len(y) - 210
+    assert np.array_equal(clean.X_test, noisy.X_test)
+    assert np.array_equal(clean.y, noisy.y)
+    changed = (clean.X != noisy.X).sum(axis=1)
+    assert 0 < changed.max() <= 4
+    assert (noisy.X <= clean.X).all()
+    other = DIGITS.draw(0, 4, 0)
+    assert not np.array_equal(other.X_test, clean.X_test)
+    assert X.flags.writeable is False
+
+
+def test_blocks_lie_inside_everywhere():
+    rng = np.random.default_rng(0)
+    images = occlude(np.ones((4000, 36)), 6, 4, rng).reshape(-1, 6, 6)
+    assert (images.sum(axis=(1, 2)) == 36 - 16).all()
+    corners = {tuple(np.argwhere(image == 0)[0]) for image in images}
+    assert corners == {(i, j) for i in range(3) for j in range(3)}
+
+
+def test_nearest_neighbour_matches_a_plain_computation():
+    sample = DIGITS.draw(2, 0, 0)
+    estimator = classical_pca().build(None, 10, 0).fit(sample.X)
+    columns = faces.nearest_neighbour(estimator, sample, DIGITS)
+    assert columns["dimension"] == [5, 10]
+    T, U = estimator.transform(sample.X)[:, :5], estimator.transform(sample.X_test)[:, :5]
+    distance = ((U[:, None] - T[None]) ** 2).sum(axis=2)
+    assert columns["accuracy"][0] == np.mean(sample.y[distance.argmin(axis=1)] == sample.y_test)
+    within = ((T[:, None] - T[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(within, np.inf)
+    assert columns["train_accuracy"][0] == np.mean(sample.y[within.argmin(axis=1)] == sample.y)
+
+
+def test_the_choice_within_training_never_sees_the_test_images():
+    sample = DIGITS.draw(0, 0, 0)
+    estimator = classical_pca().build(None, 10, 0).fit(sample.X)
+    honest = faces.nearest_neighbour(estimator, sample, DIGITS)
+    rng = np.random.default_rng(0)
+    nonsense = Sample(sample.X, sample.y, rng.normal(size=sample.X_test.shape), 0 * sample.y_test)
+    other = faces.nearest_neighbour(estimator, nonsense, DIGITS)
+    assert other["train_accuracy"] == honest["train_accuracy"]
+    assert other["accuracy"] != honest["accuracy"]
+
+
+def test_raw_pixels_are_read_once_at_full_width():
+    sample = DIGITS.draw(0, 0, 0)
+    estimator = raw_pixels().build(None, 10, 0).fit(sample.X)
+    assert faces.nearest_neighbour(estimator, sample, DIGITS)["dimension"] == [64]
+
+
+def test_row_space_keeps_distances_and_projections():
+    X = np.random.default_rng(0).normal(size=(6, 20))
+    Z = RowSpace().fit(X).transform(X)
+    assert Z.shape == (6, 6)
+    assert pytest.approx(X @ X.T) == Z @ Z.T
+    assert np.array_equal(RowSpace().fit(X.T).transform(X.T), X.T)
+
+
+def test_tyler_is_a_fixed_point_that_ignores_lengths():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)) * [3.0, 1.0]
+    far = X * rng.uniform(0.1, 1000.0, size=(400, 1))
+    w, v = TylerPCA().fit(X), TylerPCA().fit(far)
+    assert w.converged_
+    assert abs(w.components_[0] @ v.components_[0]) == pytest.approx(1.0)
+    assert abs(w.transform(np.eye(2))[0, 0]) > 0.99
+
+
+def test_toy_golden_numbers(data_home, tmp_path):
+    results = run(toy.figure_study(data_home), tmp_path / "j" / "toy.jsonl")
+    table = results.table().set_index(["method", "value"])["angle"]
+    printed = {
+        ("PCA-L1", np.nan): 22.09,
+        ("PCA-Lp", 1.0): 22.09,
+        ("PCA-Lp", 0.5): 21.07,
+        ("lpSPCA", 0.5): 21.49,
+        ("Tl1PCA", 100.0): 21.84,
+        ("Tl1PCA", 1.0): 11.53,
+        ("Tl1PCA", 0.01): 2.86,
+        ("PCA", np.nan): 31.54,
+    }
+    obtained = {key: round(float(table[key]), 2) for key in printed}
+    assert obtained == printed
+    redraws = run(toy.redraw_study(True), tmp_path / "j" / "redraws.jsonl", only_kept=True)
+    verdicts = dict(row[::3] for row in toy.section(results, redraws).tables[0].rows)
+    assert [name for name, verdict in verdicts.items() if verdict == "no"] == [
+        "PCA-Lp p = 0.01",
+        "lpSPCA p = 0.01",
+    ]
+
+
+def test_redraws_have_the_known_means(tmp_path):
+    """Means over 2000 redraws are known; 120 of them are within four standard errors."""
+    study = replace(toy.redraw_study(quick=True), splits=120)
+    keep = [m for m in study.methods if m.name in ("PCA", "PCA-L1", "Tyler", "spherical PCA", "Tl1PCA")]
+    results = run(replace(study, methods=tuple(keep)), tmp_path / "j" / "t.jsonl").table()
+    angles = results.groupby(["method", "value"], dropna=False)["angle"].agg(["mean", "sem"])
+    known = {
+        ("PCA", np.nan): 31.9,
+        ("PCA-L1", np.nan): 21.8,
+        ("Tyler", np.nan): 4.0,
+        ("spherical PCA", np.nan): 5.9,
+        ("Tl1PCA", 100.0): 21.5,
+        ("Tl1PCA", 1.0): 16.4,
+    }
+    for key, mean in known.items():
+        row = angles.loc[[key]].iloc[0]
+        assert abs(row["mean"] - mean) < 4 * row["sem"] + 0.05, key
+
+
+def test_convergence_paths_never_fall(tmp_path):
+    study = replace(convergence.study("", (), quick=True), splits=1)
+    table = run(study, tmp_path / "j" / "c.jsonl").table()
+    for _, path in table.groupby(["method", "source", "value"]):
+        assert (np.diff(path["objective"]) >= 0).all()
+        assert path["iteration"].tolist() == list(range(len(path)))
+
+
+def test_builtin_blocks_are_scaled_to_the_image():
+    for source in builtin_images():
+        assert source.noises == (0, round(source.side * 8 / 32), round(source.side * 12 / 32))
+
+
+def test_toy_without_outliers():
+    sample = Toy("clean", "clean", outliers=False, redraw=False).draw(0, 5, 0)
+    assert sample.X.shape == (30, 2)
+    again = Toy("clean", "clean", outliers=False, redraw=False).draw(0, 6, 0)
+    assert np.array_equal(sample.X, again.X)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A small but whole faces study, as written to disk."""
+    folder = tmp_path_factory.mktemp("faces")
+    source = replace(DIGITS, title="digits <b>&</b>")
+    methods = (tl1_pca((10.0, 1.0)), *faces.study((), quick=True).methods[1:])
+    study = Study("faces", (source,), methods, 2, faces.nearest_neighbour)
+    results = run(study, folder / "journal" / "faces.jsonl")
+    return faces.section(results, builtin=True), folder
+
+
+def test_the_faces_section_reports_all_that_was_asked(written):
+    section, _ = written
+    text = " ".join(section.paragraphs)
+    assert "built-in images" in text
+    names = [table.name for table in section.tables]
+    assert names == ["faces_published", "faces_digits", "faces_digits_time"]
+    columns = section.results["faces_summary"].columns
+    for column in (
+        "accuracy",
+        "standard_error",
+        "difference",
+        "difference_error",
+        "published",
+        "within_two_se",
+    ):
+        assert column in columns
+    rules = section.results["faces_summary"].groupby("selection")["method"].nunique()
+    assert rules.to_dict() == {"nested": 6, "halves": 6, "oracle": 6}
+    assert any("raw pixels" in finding for finding in section.findings)
+
+
+def test_the_page_stands_alone_and_is_escaped(written):
+    section, _ = written
+    page = build_page([section], command="tl1pca <x>", notes=["<i>"], partial=True)
+    assert "digits <b>" not in page
+    assert "digits &lt;b&gt;&amp;" in page
+    assert "tl1pca &lt;x&gt;" in page
+    assert "Partial result" in page
+    assert not re.search(r'(?:src|href)="(?!data:|#)', page)
+    assert "<script" not in page
+    assert page.count("<img") == len(section.pictures)
+    assert page.count('alt=""') == 0
+
+
+def test_operators_are_written(tmp_path):
+    report = reproduce("operators", tmp_path)
+    assert report.complete
+    assert report.page.name == "operators.html"
+    for suffix in ("png", "svg"):
+        assert (tmp_path / "figures" / f"fig1_operators_near_far.{suffix}").stat().st_size > 1000
+    curves = pd.read_csv(tmp_path / "results" / "operators.csv")
+    assert curves["rho_1"].max() < 2
+    parquet = pd.read_parquet(tmp_path / "results" / "operators.parquet")
+    pd.testing.assert_frame_equal(parquet, curves)
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_unknown_studies_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="must be one of"):
+        reproduce("tables", tmp_path)
+
+
+def test_a_folder_without_faces_is_an_error_for_faces(tmp_path):
+    (tmp_path / "data").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"expected yale_32x32\.npz"):
+        reproduce("faces", tmp_path / "out", data=tmp_path / "data")
+
+
+def test_nothing_to_tell_yet(tmp_path):
+    study = faces.study((DIGITS,), quick=True)
+    empty = run(study, tmp_path / "j" / "faces.jsonl", only_kept=True)
+    section = faces.section(empty, builtin=True)
+    assert isinstance(section, Section)
+    assert "No split is complete" in section.paragraphs[0]
+    section = convergence.section(run(convergence.study("", (), True), tmp_path / "c", only_kept=True))
+    assert not section.tables
+    one, many = toy.figure_study(""), toy.redraw_study(True)
+    section = toy.section(run(one, tmp_path / "t", only_kept=True), run(many, tmp_path / "r", only_kept=True))
+    assert not section.pictures
+
+
+def test_markdown_escapes_what_would_break_a_table():
+    table = Table("t", "T", ("a|b",), (("x\ny",),))
+    assert table.markdown() == "**T**\n\n| a\\|b |\n| --- |\n| x y |\n"
+
+
+def test_numbers_and_atomic_files(tmp_path):
+    assert number(float("nan")) == "-"
+    write(tmp_path / "deep" / "file", b"1")
+    write(tmp_path / "deep" / "file", b"2")
+    assert [path.read_bytes() for path in (tmp_path / "deep").iterdir()] == [b"2"]
