@@ -236,8 +236,9 @@ def main():
             ("problem", "a / median projection", "first, %", "sum of 3, %", "sum against the best run, %"),
             rows,
         ),
-        f"\nAt least the mean: first component {np.mean(first >= -1e-6):.0%}, sum of three "
-        f"{np.mean(total >= -1e-6):.0%} of {len(rows)} problems; worst {first.min():+.3f} % and {total.min():+.3f} %.\n",
+        f"\nAt least the mean in {np.mean(first >= -1e-6):.0%} of {len(rows)} problems for the first "
+        f"component, in {np.mean(total >= -1e-6):.0%} for the sum of three; worst {first.min():+.3f} % "
+        f"and {total.min():+.3f} %.\n",
     ]
     parts += [
         "## Growth\n",

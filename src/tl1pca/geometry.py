@@ -46,6 +46,8 @@ def sparse_maximizer(v: Array, n_nonzero: int) -> Array:
     The threshold is the next smaller magnitude, as in lpSPCA; ties at the
     threshold, which would leave too few entries, keep the first ones.
     """
+    if n_nonzero >= len(v) and v.all():
+        return unit(v)
     size = np.abs(v)
     order = np.argsort(-size, kind="stable")
     keep = order[:n_nonzero]

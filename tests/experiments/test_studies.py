@@ -11,7 +11,6 @@ from tl1pca.experiments.engine import run
 from tl1pca.experiments.methods import (
     A_VALUES,
     P_VALUES,
-    RowSpace,
     TylerPCA,
     classical_pca,
     raw_pixels,
@@ -89,14 +88,6 @@ def test_raw_pixels_are_read_once_at_full_width():
     sample = DIGITS.draw(0, 0, 0)
     estimator = raw_pixels().build(None, 10, 0).fit(sample.X)
     assert faces.nearest_neighbour(estimator, sample, DIGITS)["dimension"] == [64]
-
-
-def test_row_space_keeps_distances_and_projections():
-    X = np.random.default_rng(0).normal(size=(6, 20))
-    Z = RowSpace().fit(X).transform(X)
-    assert Z.shape == (6, 6)
-    assert pytest.approx(X @ X.T) == Z @ Z.T
-    assert np.array_equal(RowSpace().fit(X.T).transform(X.T), X.T)
 
 
 def test_tyler_is_a_fixed_point_that_ignores_lengths():

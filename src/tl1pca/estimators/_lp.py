@@ -241,8 +241,10 @@ class SparseLpPCA(ObliquePCA):
         self.center = center
         self.max_iter = max_iter
 
-    # The constraint is on the coordinates themselves, so no change of basis.
-    _rotates = False
+    @property
+    def _rotates(self) -> bool:  # type: ignore[override]
+        """The count of non-zeros belongs to the coordinates; without one any basis will do."""
+        return self.n_nonzero is None
 
     def _check_parameters(self) -> None:
         Lp(p=self.p).check()

@@ -1,0 +1,1 @@
+"""Contamination study of the robust estimators: see ``run.py``."""

@@ -1,0 +1,256 @@
+"""The figures of the studies, drawn without pyplot and so without global state.
+
+Colours are those of Okabe and Ito, told apart by colour-blind readers; every
+line also has a dash or a marker of its own, for print in grey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from .methods import L1, LP, LP_ASCENT, LPS, PCA, PUBLISHED_TL1, RAW, TL1
+
+Array = NDArray[Any]
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#767676"
+
+#: Look of each method, the same in every figure.
+STYLE: dict[str, dict[str, Any]] = {
+    TL1: {"color": RED, "ls": "-", "marker": "o"},
+    LP_ASCENT: {"color": SKY, "ls": "-", "marker": "s"},
+    PUBLISHED_TL1: {"color": ORANGE, "ls": "--", "marker": "v"},
+    LP: {"color": BLUE, "ls": "-", "marker": "s"},
+    LPS: {"color": GREEN, "ls": "--", "marker": "^"},
+    L1: {"color": PURPLE, "ls": "-.", "marker": "D"},
+    PCA: {"color": BLACK, "ls": ":", "marker": "x"},
+    RAW: {"color": GREY, "ls": (0, (6, 2)), "marker": ""},
+}
+#: Looks of the values of a parameter.
+SERIES: tuple[dict[str, Any], ...] = (
+    {"color": BLUE, "ls": "-", "marker": "s"},
+    {"color": ORANGE, "ls": "--", "marker": "o"},
+    {"color": GREEN, "ls": "-.", "marker": "^"},
+    {"color": RED, "ls": ":", "marker": "D"},
+)
+
+
+def canvas(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Array]:
+    """A figure with a grid of axes in the house style, without frames above and right."""
+    figure = Figure(figsize=size, layout="constrained")
+    axes = np.atleast_2d(figure.subplots(rows, columns, squeeze=False, **options))
+    for ax in axes.flat:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.tick_params(labelsize=8)
+    return figure, axes
+
+
+def operators_near_and_far(t: Array, curves: Sequence[tuple[str, Array]]) -> Figure:
+    """Fig. 1: rho_1 and mu_1/2 for small and for large t."""
+    figure, axes = canvas(1, 2, (7.2, 2.9))
+    for ax, reach in zip(axes.flat, (0.2, t.max())):
+        keep = t <= reach
+        for (label, values), (color, dash) in zip(curves, ((RED, "-"), (BLUE, "--"))):
+            ax.plot(t[keep], values[keep], color=color, ls=dash, lw=1.8, label=label)
+        ax.locator_params(axis="x", nbins=5)
+        ax.set_xlabel("|t|", fontsize=9)
+    axes[0, 0].set_title("(a) small |t|: slope 2 against an infinite one", fontsize=9)
+    axes[0, 1].set_title("(b) large |t|: bounded against unbounded", fontsize=9)
+    axes[0, 1].axhline(2.0, color=GREY, lw=0.8, ls=":")
+    axes[0, 1].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def operators_together(t: Array, curves: Sequence[tuple[str, Array]], asymptote: float) -> Figure:
+    """Fig. 2: the operators together, with the asymptote of the transformed l1."""
+    figure, axes = canvas(1, 1, (6.2, 3.2))
+    ax = axes[0, 0]
+    looks = ((BLACK, ":"), (PURPLE, "-."), (BLUE, "--"), (RED, "-"))
+    for (label, values), (color, dash) in zip(curves, looks):
+        ax.plot(t, values, color=color, ls=dash, lw=1.8, label=label)
+    ax.axhline(asymptote, color=GREY, lw=0.8, ls=":")
+    where = ("axes fraction", "data")
+    ax.annotate("asymptote a + 1", (1.02, asymptote), xycoords=where, va="center", fontsize=8)
+    ax.set(ylim=(0, 4.5), xlim=(t.min(), t.max()))
+    ax.set_xlabel("t", fontsize=9)
+    ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def toy_panels(
+    X: Array, outlier: Array, panels: Sequence[tuple[str, Sequence[tuple[str, float, float]]]]
+) -> Figure:
+    """Fig. 3: points, outliers, the ideal direction and the first component of each method.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, 2)
+    outlier : ndarray of bool
+    panels : sequence of (title, lines)
+        A line is (label, direction in degrees, angle to the ideal direction).
+    """
+    figure, axes = canvas(1, len(panels), (2.75 * len(panels), 3.1), sharex=True, sharey=True)
+    for ax, (title, lines) in zip(axes.flat, panels):
+        ax.plot([-6, 6], [-6, 6], color=BLACK, lw=0.9, label="ideal, 45°")
+        ax.plot(*X[~outlier].T, "o", ms=3, color="#1f3a5f", alpha=0.75)
+        ax.plot(*X[outlier].T, "*", ms=8, color=RED, mec="white", mew=0.4)
+        if outlier.any():
+            ax.annotate(
+                "outliers", X[outlier].max(axis=0), (5, -6), textcoords="offset points", fontsize=7, color=RED
+            )
+        for (label, direction, angle), style in zip(lines, SERIES):
+            w = 8.0 * np.array([np.cos(np.radians(direction)), np.sin(np.radians(direction))])
+            text = f"{label}: {angle:.1f}°"
+            ax.plot([-w[0], w[0]], [-w[1], w[1]], color=style["color"], ls=style["ls"], lw=1.7, label=text)
+        ax.set(xlim=(-6, 6), ylim=(-6.5, 6.5), aspect="equal")
+        ax.set_title(title, fontsize=9)
+        ax.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=6.5, loc="lower right")
+    return figure
+
+
+def angle_distribution(groups: Sequence[tuple[str, str, Array]], note: str) -> Figure:
+    """Angles over the redraws, a violin-like band of quantiles per method with its mean.
+
+    Parameters
+    ----------
+    groups : sequence of (label, color, angles)
+        From top to bottom.
+    note : str
+        Label of the axis.
+    """
+    figure, axes = canvas(1, 1, (7.0, 0.34 * len(groups) + 1.0))
+    ax = axes[0, 0]
+    for i, (_, color, angles) in enumerate(groups):
+        y = len(groups) - i
+        low, q1, median, q3, high = np.quantile(angles, (0.05, 0.25, 0.5, 0.75, 0.95))
+        ax.plot([low, high], [y, y], color=color, lw=1.2, solid_capstyle="butt")
+        ax.plot([q1, q3], [y, y], color=color, lw=8, alpha=0.45, solid_capstyle="butt")
+        ax.plot([median], [y], "|", color=color, ms=10, mew=2)
+        ax.plot([angles.mean()], [y], "o", color="white", mec=BLACK, ms=5, zorder=3)
+        ax.annotate(
+            f"{angles.mean():.1f}", (1.01, y), xycoords=("axes fraction", "data"), fontsize=8, va="center"
+        )
+    ax.annotate(
+        "mean", (1.01, len(groups) + 0.75), xycoords=("axes fraction", "data"), fontsize=8, color=GREY
+    )
+    ax.set_yticks(range(len(groups), 0, -1), [label for label, _, _ in groups], fontsize=8)
+    ax.set(xlim=(0, None), ylim=(0.4, len(groups) + 0.6))
+    ax.set_xlabel(note, fontsize=9)
+    ax.grid(axis="x", lw=0.4, alpha=0.5)
+    return figure
+
+
+def accuracy_curves(panels: Sequence[tuple[str, Sequence[tuple[str, str, Array, Array]]]]) -> Figure:
+    """Fig. 5 and 7: accuracy against the number of components.
+
+    Parameters
+    ----------
+    panels : sequence of (title, curves)
+        A curve is (method, label, dimensions, accuracy in percent); one
+        without dimensions is a level.
+    """
+    figure, axes = canvas(1, len(panels), (3.3 * len(panels), 3.5), sharex=True)
+    for ax, (title, curves) in zip(axes.flat, panels):
+        for method, label, dimension, accuracy in curves:
+            style = STYLE[method]
+            if len(dimension):
+                ax.plot(dimension, accuracy, lw=1.4, ms=3, label=label, **style)
+            else:
+                ax.axhline(accuracy[0], color=style["color"], ls=style["ls"], lw=1.1, label=label)
+        ax.set_title(title, fontsize=9)
+        ax.set_xlabel("number of components", fontsize=9)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.grid(lw=0.4, alpha=0.5)
+        ax.legend(frameon=True, framealpha=0.85, edgecolor="none", fontsize=6.5, loc="lower right")
+    axes[0, 0].set_ylabel("accuracy on the test images, %", fontsize=9)
+    return figure
+
+
+def parameter_curves(panels: Sequence[tuple[str, Sequence[tuple[str, Array, Array, Array]]]]) -> Figure:
+    """Accuracy against the parameter, at the best number of components, with standard errors.
+
+    Parameters
+    ----------
+    panels : sequence of (title, curves)
+        A curve is (method, values, mean, standard error), in percent.
+    """
+    figure, axes = canvas(1, len(panels), (3.3 * len(panels), 3.1), sharey=True)
+    for ax, (title, curves) in zip(axes.flat, panels):
+        for shift, (method, values, mean, error) in zip((1.0, 1.09, 1 / 1.09, 1.18), curves):
+            ax.errorbar(
+                values * shift, mean, error, lw=1.3, ms=4, elinewidth=0.8, label=method, **STYLE[method]
+            )
+        ax.set_xscale("log")
+        ax.set_title(title, fontsize=9)
+        ax.set_xlabel("a (Tl1PCA) or p", fontsize=9)
+        ax.grid(lw=0.4, alpha=0.5)
+    axes[0, 0].set_ylabel("accuracy, % (± 1 s.e.)", fontsize=9)
+    axes[0, 0].legend(frameon=True, framealpha=0.85, edgecolor="none", fontsize=7, loc="best")
+    return figure
+
+
+def objective_paths(panels: Sequence[tuple[str, Sequence[tuple[str, Array]]]]) -> Figure:
+    """Fig. 8: objective against iteration, as a share of its final value.
+
+    Parameters
+    ----------
+    panels : sequence of (title, curves)
+        A curve is (label, objective at the start and after each iteration).
+    """
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    figure, axes = canvas(rows, columns, (2.6 * columns, 2.3 * rows))
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    for ax, (title, curves) in zip(axes.flat, panels):
+        for (label, path), style in zip(curves, SERIES):
+            steps = np.arange(len(path))
+            ax.plot(steps, path / path[-1], lw=1.3, ms=2.5, label=label, **style)
+        ax.set_title(title, fontsize=8.5)
+        ax.set_xlabel("iteration", fontsize=8)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.ticklabel_format(axis="y", useOffset=False)
+    axes[0, 0].legend(frameon=False, fontsize=7, loc="lower right")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("objective / final objective", fontsize=8)
+    return figure
+
+
+def iteration_counts(panels: Sequence[tuple[str, Sequence[Sequence[Any]]]], claimed: int) -> Figure:
+    """Iterations of Algorithm 1 against a: median with the range over the repeats.
+
+    Parameters
+    ----------
+    panels : sequence of (title, curves)
+        A curve is (label, a, median, low, high).
+    claimed : int
+        What the paper says.
+    """
+    figure, axes = canvas(1, len(panels), (3.9 * len(panels) + 1.5, 3.2), sharey=True)
+    for ax, (title, curves) in zip(axes.flat, panels):
+        _iteration_panel(ax, curves, claimed)
+        ax.set_title(title, fontsize=9)
+    axes[0, 0].set_ylabel("iterations, first component", fontsize=9)
+    axes[0, 0].set_ylim(bottom=0)
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), frameon=False, fontsize=7, loc="outside right center"
+    )
+    return figure
+
+
+def _iteration_panel(ax: Any, curves: Sequence[Sequence[Any]], claimed: int) -> None:
+    colors = (BLACK, GREY, BLUE, SKY, GREEN, RED, ORANGE, PURPLE)
+    for i, (label, a, median, low, high) in enumerate(curves):
+        shifted = a * 1.07 ** (i - len(curves) / 2)
+        spread = np.stack([median - low, high - median])
+        look = {"color": colors[i % len(colors)], "marker": "osD^vxP*"[i % 8], "ls": ("-", "--")[i % 2]}
+        ax.errorbar(shifted, median, spread, lw=1.2, ms=4, elinewidth=0.8, label=label, **look)
+    ax.axhline(claimed, color=BLACK, ls=":", lw=1, label=f"the paper: about {claimed}")
+    ax.yaxis.get_major_locator().set_params(integer=True)
+    ax.set_xscale("log")
+    ax.set_xlabel("a", fontsize=9)
