@@ -21,7 +21,7 @@ Array = NDArray[Any]
 #: Share of regular rows below each of the two cut-offs: about 2 % false alarms together.
 LEVEL = 0.99
 #: Rows beyond these levels leave the fit; lower ones would cost efficiency on clean data.
-FIT_SCORE, FIT_ORTHOGONAL = 0.999, 0.995
+FIT_SCORE, FIT_ORTHOGONAL = 0.9975, 0.995
 
 
 @dataclass(frozen=True)
