@@ -183,17 +183,19 @@ def rough_directions(A: Array, v: Array, operator: Operator, n_directions: int) 
         Row weights.
     operator : Operator
     n_directions : int
-        No more than the rows span.
 
     Returns
     -------
-    ndarray of shape (d, n_directions)
+    ndarray of shape (d, n_directions), or less where the rows span less
         Orthonormal to rounding.
     """
-    found = []
+    found, longest = [], 0.0
     for _ in range(n_directions):
         problem = _Problem(A, v, operator)
         length = np.sqrt(np.einsum("ij,ij->i", A, A))
+        longest = longest or float(length.max())
+        if length.max() <= 1e-10 * longest:
+            break
         live = np.flatnonzero(length > SHORT * length.max())[:64]
         inner = A[live] @ A.T / length[live, None]
         best = _screen(problem, inner, 3)
