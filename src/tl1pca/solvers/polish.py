@@ -107,8 +107,8 @@ def polish(
     widths : sequence of float
         Widths of the kinks of the first steps, in median scores.
     tol : float
-        Relative increase that the next step promises to any component, at
-        which to stop.
+        Relative increase that the next step promises, summed over the
+        components, at which to stop.
     max_iter : int
         Steps with sharp kinks, at most.
 
@@ -132,12 +132,12 @@ def polish(
         return dispersion.survey(W, alpha, width * to_numpy(curvature.scale(W)) if width else None)
 
     def toward(W: Array, seen: Survey) -> tuple[Array, float]:
-        """Newton directions and the largest relative increase they promise to a component."""
+        """Newton directions and the relative increase they promise, summed over the components."""
         mu = xp.maximum(dots(seen.gradient, W), tiny(W))
         tangent = _tangent(W, fixed)
         g = tangent(tangent(seen.gradient))
         D = tangent(curvature.newton(curvature.bend(W, seen.operator, mu), mu, g, tangent))
-        return cast(D, W.dtype), float(xp.max(dots(g, D) / mu))
+        return cast(D, W.dtype), float(xp.sum(dots(g, D) / mu))
 
     for width in widths:
         seen = look(W, width)
@@ -156,10 +156,9 @@ def polish(
         there = look(new)
         beta, alpha = alpha, there.measure if alpha is not None else None
         D_new, promise_new = toward(new, there)
-        gain = float(there.measure.sum()) / float(seen.measure.sum()) - 1.0
-        if promise_new < promise or gain > np.sqrt(tol):
+        if promise_new < promise:
             # Rows change sides as the directions turn: close to the maximum that is noise, and no step helps.
-            converged = promise_new > 0.5 * promise and gain <= np.sqrt(tol)
+            converged = promise_new > 0.5 * promise
             _record(paths, there.measure, seen.measure)
             W, seen, D, promise, length = new, there, D_new, promise_new, 1.0
         else:  # too far for the model: stay, and try a quarter of the step
