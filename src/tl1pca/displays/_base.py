@@ -88,7 +88,8 @@ class Prepared:
 def fitted(estimator: Any, *needs: str) -> Any:
     """The last step of a pipeline, or the estimator itself; a readable error where it lacks something."""
     pca = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    check_is_fitted(pca)
+    if hasattr(pca, "fit"):  # what has no fit has been given its attributes
+        check_is_fitted(pca)
     lacking = [need for need in needs if not hasattr(pca, need)]
     if lacking:
         raise TypeError(

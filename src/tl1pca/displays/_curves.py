@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..operators import Operator
 from ._base import Display, fitted, pyplot
 from ._points import legend
-from .style import BLUE, LOOKS, RED
+from .style import BLUE, LOOKS, PLAIN, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +116,7 @@ class ScreeDisplay(Display):
         (self.line_,) = ax.plot(number, np.cumsum(share), color=RED, marker=marker, ms=4, lw=1.5)
         ax.set(xlabel="component", ylabel="share of the variance, %", ylim=(0.0, 103.0))
         _count_along(ax)
-        ax.set_title(self.estimator_name or "")
+        ax.set_title(self.estimator_name or "", **PLAIN)
         # The line has reached its end there, and bars are low.
         legend(ax, [self.bars_, self.line_], ["one component", "cumulative"], loc="center right")
         self.variance_axis_ = None
@@ -223,10 +223,11 @@ class ConvergenceDisplay(Display):
         ax.set(xlabel="iteration", ylabel="objective / final objective" if relative else "objective")
         _count_along(ax)
         ax.ticklabel_format(axis="y", useOffset=False)
-        ax.set_title(self.estimator_name or "")
+        ax.set_title(self.estimator_name or "", **PLAIN)
         left_out = len(self.paths) - len(shown)
         note = f"the first {len(shown)} of {len(self.paths)}" if left_out else None
-        legend(ax, self.lines_, [name for name, *_ in shown], title=note, title_fontsize=8)
+        points = np.concatenate([line.get_xydata() for line in self.lines_])
+        legend(ax, self.lines_, [name for name, *_ in shown], points, title=note, title_fontsize=8)
         return self
 
 
@@ -326,6 +327,6 @@ class OperatorDisplay(Display):
         self.axes_[1].set(xlabel="|t|", ylabel="slope: pull of a row", xscale="log", yscale="log")
         for panel in self.axes_:
             panel.spines[["top", "right"]].set_visible(False)
-        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
         legend(self.axes_[1], self.value_lines_, list(self.operators), **beside)
         return self

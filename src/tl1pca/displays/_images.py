@@ -144,7 +144,7 @@ class ReconstructionDisplay(Display):
             for j, image in enumerate(images):
                 self.pictures_[i, j] = self.axes_[i, j].imshow(image, cmap="gray", **limits)
                 self.axes_[i, j].set(xticks=[], yticks=[])
-            self.axes_[i, 0].set_ylabel(title, fontsize=8)
+            self.axes_[i, 0].set_ylabel(title, fontsize=8, **PLAIN)
         for panel, label, length in zip(self.axes_[0], self.labels, np.linalg.norm(residuals, axis=(1, 2))):
             panel.set_title(f"{label}\noff by {length:.3g}", fontsize=8, **PLAIN)
         for i, beside in ((0, self.axes_[:2, :]), (2, self.axes_[2, :])):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..diagnostics import Cutoffs, diagnose, excess, orthogonal_limit
 from ._base import Display, prepare, pyplot
 from ._points import draw, parts_of, place_labels
-from .style import BLACK
+from .style import BLACK, PLAIN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,12 +161,12 @@ class OutlierMapDisplay(Display):
         limit = orthogonal_limit(along, self.cutoffs, self.n_components)
         y, (low, high), y_scale = _axis(self.orthogonal_distances, self.cutoffs.orthogonal)
         ax.set(xscale=x_scale, yscale=y_scale, xlabel="score distance", ylabel="orthogonal distance")
+        ax.set(xlim=(left, right), ylim=(low, high))
         self.points_ = draw(ax, x, y, parts_of(len(x), self.flags, self.groups), shade=self.groups is None)
         cut: dict[str, Any] = {"color": BLACK, "ls": "--", "lw": 1.0, "zorder": 1.5}
         self.score_line_ = ax.axvline(self.cutoffs.score, **cut)
         (self.orthogonal_line_,) = ax.plot(along, limit, **cut)
-        ax.set(xlim=(left, right), ylim=(low, high))
-        ax.set_title(self.estimator_name or "")
+        ax.set_title(self.estimator_name or "", **PLAIN)
         chosen = self._most_extreme(n_labels)
         names = [self.labels[i] for i in chosen]
         self.labels_ = place_labels(ax, x[chosen], y[chosen], names, np.column_stack([x, y]))

@@ -42,7 +42,7 @@ def _grouped(groups: Array, n: int) -> list[Part]:
 
 
 def draw(ax: Axes, x: Array, y: Array, parts: Sequence[Part], shade: bool) -> list[Any]:
-    """One artist for each part, and a legend.
+    """One artist for each part, and a legend in the emptiest corner.
 
     Many points are drawn as one picture inside a vector file. Where `shade`
     is set the first part of many rows becomes hexagons, darker for more rows.
@@ -54,8 +54,6 @@ def draw(ax: Axes, x: Array, y: Array, parts: Sequence[Part], shade: bool) -> li
         if many and shade and i == 0:
             artists.append(_hexagons(ax, x[rows], y[rows]))
             handles.append(ax.plot([], [], "h", color="0.55", ms=8)[0])
-            # Draws nothing: the legend looks for a free corner among points, and hexagons are none to it.
-            ax.plot(x[rows][::50], y[rows][::50], ls="", marker="")
             continue
         line = look.marker == "x"
         points = ax.scatter(
@@ -74,7 +72,7 @@ def draw(ax: Axes, x: Array, y: Array, parts: Sequence[Part], shade: bool) -> li
     names = [name for name, *_ in parts]
     if many and shade:
         names[0] += ", darker: more rows"
-    legend(ax, handles, names)
+    legend(ax, handles, names, np.column_stack([x, y]))
     return artists
 
 
@@ -94,19 +92,36 @@ def _hexagons(ax: Any, x: Array, y: Array) -> Any:
     )
 
 
-def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], **options: Any) -> Any:
-    """A legend whose entries are shown as they are, a leading underscore or a dollar sign among them."""
-    box = ax.legend(
-        list(handles),
-        [str(i) for i in range(len(names))],
-        fontsize=8,
-        framealpha=0.85,
-        edgecolor="none",
-        **options,
-    )
+def legend(
+    ax: Axes, handles: Sequence[Any], names: Sequence[str], points: Array | None = None, **options: Any
+) -> Any:
+    """A legend whose entries are shown as they are, a leading underscore or a dollar sign among them.
+
+    It goes to the corner where it covers the fewest of `points`, in the
+    coordinates of the data; matplotlib's own search complains when there are many.
+    """
+    look = {"fontsize": 8, "framealpha": 0.85, "edgecolor": "none", **options}
+    box = ax.legend(list(handles), [str(i) for i in range(len(names))], **look)
     for text, name in zip(box.get_texts(), names):
         text.set(text=name, **PLAIN)
+    if points is not None:
+        box.set_loc(_emptiest_corner(ax, box, points))
     return box
+
+
+def _emptiest_corner(ax: Axes, box: Any, points: Array) -> Any:
+    ax.get_xlim()  # settles the limits
+    place = ax.transAxes.inverted().transform(ax.transData.transform(points))
+    size = np.array([box.get_window_extent().width, box.get_window_extent().height]) / ax.bbox.size + 0.03
+    right, upper = (place > 1.0 - size).T
+    left, lower = (place < size).T
+    corners = {
+        "upper right": upper & right,
+        "upper left": upper & left,
+        "lower right": lower & right,
+        "lower left": lower & left,
+    }
+    return min(corners, key=lambda corner: int(corners[corner].sum()))
 
 
 # ------------------------------------------------------------------------------------------ labels
@@ -136,6 +151,7 @@ def place_labels(
     list of matplotlib Annotation
     """
     from matplotlib.patheffects import withStroke
+    from matplotlib.text import Text
 
     root: Any = getattr(ax.figure, "figure", ax.figure)  # of a subfigure
     engine = root.get_layout_engine()
@@ -144,8 +160,8 @@ def place_labels(
     point = root.dpi / 72.0
     crowd = ax.transData.transform(others[:: 1 + len(others) // DENSE])
     origin = ax.transData.transform((0.0, 0.0)) if outward else None
-    legend = ax.get_legend()
-    taken = [] if legend is None else [np.array(legend.get_window_extent().extents)]
+    box = ax.get_legend()
+    taken = [] if box is None else [np.array(box.get_window_extent().extents)]
     annotations = []
     for at, name in zip(np.column_stack([x, y]), names):
         text = ax.annotate(
@@ -160,12 +176,12 @@ def place_labels(
             arrowprops={"arrowstyle": "-", "lw": 0.5, "color": GREY, "shrinkA": 0, "shrinkB": 2},
             **PLAIN,
         )
-        extent = text.get_window_extent()
+        extent = Text.get_window_extent(text)  # without the leader line
         size = np.array([extent.width, extent.height])
         spot = ax.transData.transform(at)
         away = np.zeros(2) if origin is None else (spot - origin) / max(np.hypot(*(spot - origin)), 1e-9)
-        shift, box = _best_place(spot, away, size, point, taken, crowd, np.array(ax.bbox.extents))
-        taken.append(box)
+        shift, area = _best_place(spot, away, size, point, taken, crowd, np.array(ax.bbox.extents))
+        taken.append(area)
         text.set_position(tuple(shift))
         if text.arrow_patch is not None and np.hypot(*shift) < DISTANCES[1]:
             text.arrow_patch.set_visible(False)

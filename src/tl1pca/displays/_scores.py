@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..diagnostics import diagnose, excess
 from ._base import Display, Prepared, prepare, pyplot
 from ._points import draw, legend, parts_of, place_labels
-from .style import BLACK, GREY
+from .style import BLACK, GREY, PLAIN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,15 +138,14 @@ class ScoreDisplay(Display):
         """
         ax = self._start(ax, (6.4, 4.8 if self.scores.shape[1] == 2 else 2.4))
         x, y = self._coordinates()
-        self.points_ = draw(ax, x, y, parts_of(len(x), self.flags, self.groups), shade=self.groups is None)
         ax.set_xlabel(f"score of component {self.components[0] + 1}")
         if self.scores.shape[1] == 2:
             ax.set_ylabel(f"score of component {self.components[1] + 1}")
         else:
             ax.set(ylim=(-1.0, 2.0), yticks=[])
             ax.spines["left"].set_visible(False)
-        ax.set_title(self.estimator_name or "")
-        ax.get_xlim()  # settles the limits, which labels are placed in
+        self.points_ = draw(ax, x, y, parts_of(len(x), self.flags, self.groups), shade=self.groups is None)
+        ax.set_title(self.estimator_name or "", **PLAIN)
         chosen = self._most_extreme(n_labels)
         names = [self.labels[i] for i in chosen]
         self.labels_ = place_labels(ax, x[chosen], y[chosen], names, np.column_stack([x, y]))
@@ -169,7 +169,7 @@ def _scored(rows: Prepared, components: Sequence[int], groups: ArrayLike | None)
     """The scores of two components (or of the only one), and the flags where they can be had."""
     k = len(rows.pca.components_)
     pair = (0,) if k == 1 else tuple(components)
-    if k > 1 and (len(pair) != 2 or not all(0 <= j < k for j in pair)):
+    if k > 1 and (len(pair) != 2 or not all(isinstance(j, Integral) and 0 <= j < k for j in pair)):
         raise ValueError(f"components={components!r} must be two numbers from 0 to {k - 1}.")
     judged: dict[str, Any] = {}
     if hasattr(rows.pca, "mean_") and hasattr(rows.pca, "explained_variance_"):
@@ -219,7 +219,7 @@ class BiplotDisplay(Display):
     >>> X = load_iris(as_frame=True).data
     >>> display = BiplotDisplay.from_estimator(TL1SubspacePCA(2, random_state=0).fit(X), X)
     >>> display.names_[0].get_text()
-    'petal length (cm)'
+    'sepal length (cm)'
     >>> plt.close(display.figure_)
     """
 
@@ -283,20 +283,22 @@ class BiplotDisplay(Display):
         -------
         BiplotDisplay
         """
+        if n_features < 1:
+            raise ValueError(f"n_features={n_features} must be at least 1: so many features have an arrow.")
         self.score_display.plot(self._start(ax, (6.8, 5.4)))
         lengths = np.linalg.norm(self.loadings, axis=1)
         chosen = np.argsort(-lengths, kind="stable")[:n_features]
         farthest = float(np.linalg.norm(self.score_display.scores, axis=1).max())
         self.scale_ = 0.7 * (farthest or 1.0) / (float(lengths.max()) or 1.0)
         tips = self.scale_ * self.loadings[chosen]
-        self._draw_arrows(tips, len(lengths))
         shafts = np.concatenate([share * tips for share in np.linspace(0.0, 1.0, 25)])
         covered = np.concatenate([self.score_display.scores, shafts])
+        self._draw_arrows(tips, len(lengths), covered)
         names = [self.feature_names[i] for i in chosen]
         self.names_ = place_labels(self.ax_, tips[:, 0], tips[:, 1], names, covered, outward=True)
         return self
 
-    def _draw_arrows(self, tips: Array, n_features: int) -> None:
+    def _draw_arrows(self, tips: Array, n_features: int, covered: Array) -> None:
         ax: Any = self.ax_
         zero = np.zeros(len(tips))
         self.arrows_ = ax.quiver(
@@ -320,4 +322,5 @@ class BiplotDisplay(Display):
             ax,
             [*rows.legend_handles, ax.plot([], [], color=BLACK, marker=">", ms=4)[0]],
             [*(text.get_text() for text in rows.get_texts()), f"loadings × {self.scale_:.3g}{shown}"],
+            covered,
         )
