@@ -38,9 +38,9 @@ robust = TL1SubspacePCA(6, random_state=0).fit(X)
 # Two reconstructions
 # -------------------
 #
-# PCA has learnt the patches and reconstructs them. The robust subspace does not know them: the patch stays in
-# the residual, where it can be seen, and the reconstruction is a three. The number above each column is the
-# length of the residual.
+# PCA has learnt the patches and reconstructs a part of them. The robust subspace does not know them: the patch
+# stays in the residual, where it can be seen, and the reconstruction is a three. The number above each column
+# is the length of the residual.
 
 chosen = np.flatnonzero(spoilt)[:6]
 ReconstructionDisplay.from_estimator(classical, X, rows=chosen)

@@ -153,7 +153,9 @@ def flags(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs, 
 def excess(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs, n_components: int) -> Array:
     """The larger of the two distances over its cut-off: above one for rows that are not regular."""
     limit = np.maximum(orthogonal_limit(score_distances, limits, n_components), np.finfo(np.float64).tiny)
-    return np.maximum(score_distances / limits.score, np.minimum(orthogonal_distances, 1e300 * limit) / limit)
+    with np.errstate(over="ignore"):  # a product beyond the largest number caps nothing, as it should
+        capped = np.minimum(orthogonal_distances, 1e300 * limit)
+    return np.maximum(score_distances / limits.score, capped / limit)
 
 
 def orthogonal_limit(score_distances: Array, limits: Cutoffs, n_components: int) -> Array:

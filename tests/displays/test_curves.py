@@ -30,6 +30,8 @@ def test_scree(estimator, render):
 def test_scree_without_variance(render):
     drawn = render(ScreeDisplay(explained_variance=np.zeros(2), explained_variance_ratio=np.zeros(2)).plot())
     assert drawn.variance_axis_ is None
+    tiny = render(ScreeDisplay.from_estimator(TL1SubspacePCA(2, random_state=0).fit(1e-200 * X)))
+    assert tiny.variance_axis_ is None  # its square is below the smallest number
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)

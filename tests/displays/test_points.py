@@ -80,6 +80,13 @@ def test_axes_are_logarithmic_when_distances_span_decades(render):
     assert {text.get_text() for text in far.labels_[:3]} == {"0", "1", "2"}
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e-100, 1e100, 1e150])
+@pytest.mark.parametrize("display", [OutlierMapDisplay, ScoreDisplay, BiplotDisplay])
+def test_data_of_any_size(display, size, render):
+    Z = size * gaussian(40, 5)
+    render(display.from_estimator(TL1SubspacePCA(2, random_state=0).fit(Z), Z))
+
+
 def test_zero_distances_stay_in_a_logarithmic_map(render):
     od = np.array([0.0, 1.0, 2.0, 1e5])
     drawn = render(

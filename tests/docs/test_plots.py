@@ -17,8 +17,6 @@ def test_blocks_run_and_print_what_is_shown(tmp_path):
     if "PYTHONPATH" in environment:  # the figure of the page is written into the working folder
         paths = environment["PYTHONPATH"].split(os.pathsep)
         environment["PYTHONPATH"] = os.pathsep.join(str(Path(path).resolve()) for path in paths)
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "wine.pdf").stat().st_size > 5_000

@@ -120,7 +120,7 @@ class ScreeDisplay(Display):
         # The line has reached its end there, and bars are low.
         legend(ax, [self.bars_, self.line_], ["one component", "cumulative"], loc="center right")
         self.variance_axis_ = None
-        if share[0] > 0:
+        if share[0] > 0 and self.explained_variance[0] > 0:  # tiny data may have a share, and no variance
             unit = float(self.explained_variance[0]) / share[0]
             self.variance_axis_ = ax.secondary_yaxis(
                 "right", functions=(lambda s: s * unit, lambda variance: variance / unit)
