@@ -39,8 +39,8 @@ robust = TL1SubspacePCA(6, random_state=0).fit(X)
 # -------------------
 #
 # PCA has learnt the patches and reconstructs a part of them. The robust subspace does not know them: they
-# stay in the residual, where they can be seen, and the reconstruction is a three. The number above each column
-# is the length of the residual.
+# stay in the residual, where they can be seen, and the reconstruction is a three. The number above each
+# column is the length of the residual.
 
 chosen = np.flatnonzero(spoilt)[:6]
 ReconstructionDisplay.from_estimator(classical, X, rows=chosen)

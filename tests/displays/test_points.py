@@ -146,6 +146,8 @@ def test_labels_of_a_tight_cluster_do_not_cover_each_other(constrained, plt, ren
     drawn = render(OutlierMapDisplay.from_estimator(ROBUST, X, labels=names, n_labels=12, ax=ax))
     boxes = [Text.get_window_extent(text) for text in drawn.labels_]  # without the leader lines
     boxes.append(ax.get_legend().get_window_extent())
+    spots = ax.transData.transform(np.concatenate([one.get_offsets() for one in drawn.points_]))
+    assert not any(boxes[-1].contains(*spot) for spot in spots)  # a corner is free for the legend
     overlaps = sum(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
     assert len(boxes) == 13
     assert overlaps == 0

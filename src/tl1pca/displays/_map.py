@@ -157,12 +157,15 @@ class OutlierMapDisplay(Display):
         """
         ax = self._start(ax)
         x, (left, right), x_scale = _axis(self.score_distances, self.cutoffs.score)
-        along = (np.geomspace if x_scale == "log" else np.linspace)(left, right, 200)
+        along = _grid(left, right, x_scale)
         limit = orthogonal_limit(along, self.cutoffs, self.n_components)
         y, (low, high), y_scale = _axis(self.orthogonal_distances, self.cutoffs.orthogonal)
         ax.set(xscale=x_scale, yscale=y_scale, xlabel="score distance", ylabel="orthogonal distance")
         ax.set(xlim=(left, right), ylim=(low, high))
-        self.points_ = draw(ax, x, y, parts_of(len(x), self.flags, self.groups), shade=self.groups is None)
+        up = _grid(low, high, y_scale)
+        lines = np.column_stack([[*along, *np.full_like(up, self.cutoffs.score)], [*limit, *up]])
+        parts = parts_of(len(x), self.flags, self.groups)
+        self.points_ = draw(ax, x, y, parts, shade=self.groups is None, clear=lines)
         cut: dict[str, Any] = {"color": BLACK, "ls": "--", "lw": 1.0, "zorder": 1.5}
         self.score_line_ = ax.axvline(self.cutoffs.score, **cut)
         (self.orthogonal_line_,) = ax.plot(along, limit, **cut)
@@ -177,6 +180,10 @@ class OutlierMapDisplay(Display):
         beyond = np.where(self.flags > 0, beyond, -np.inf)
         order = np.argsort(-beyond, kind="stable")[: max(count, 0)]
         return order[self.flags[order] > 0]
+
+
+def _grid(low: float, high: float, scale: str) -> Array:
+    return (np.geomspace if scale == "log" else np.linspace)(low, high, 200)
 
 
 def _axis(distances: Array, cutoff: float) -> tuple[Array, tuple[float, float], str]:

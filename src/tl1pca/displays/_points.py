@@ -41,11 +41,14 @@ def _grouped(groups: Array, n: int) -> list[Part]:
     return [(f"{name} ({(names == name).sum()})", look, names == name) for name, look in zip(distinct, LOOKS)]
 
 
-def draw(ax: Axes, x: Array, y: Array, parts: Sequence[Part], shade: bool) -> list[Any]:
+def draw(
+    ax: Axes, x: Array, y: Array, parts: Sequence[Part], shade: bool, clear: Array | None = None
+) -> list[Any]:
     """One artist for each part, and a legend in the emptiest corner.
 
     Many points are drawn as one picture inside a vector file. Where `shade`
     is set the first part of many rows becomes hexagons, darker for more rows.
+    Of two equally empty corners the legend takes the one with fewer points of `clear`.
     """
     many = len(x) > DENSE
     artists: list[Any] = []
@@ -72,7 +75,7 @@ def draw(ax: Axes, x: Array, y: Array, parts: Sequence[Part], shade: bool) -> li
     names = [name for name, *_ in parts]
     if many and shade:
         names[0] += ", darker: more rows"
-    legend(ax, handles, names, np.column_stack([x, y]))
+    legend(ax, handles, names, np.column_stack([x, y]), clear)
     return artists
 
 
@@ -93,41 +96,52 @@ def _hexagons(ax: Any, x: Array, y: Array) -> Any:
 
 
 def legend(
-    ax: Axes, handles: Sequence[Any], names: Sequence[str], points: Array | None = None, **options: Any
+    ax: Axes,
+    handles: Sequence[Any],
+    names: Sequence[str],
+    points: Array | None = None,
+    clear: Array | None = None,
+    **options: Any,
 ) -> Any:
     """A legend whose entries are shown as they are, a leading underscore or a dollar sign among them.
 
-    It goes to the corner where it covers the fewest of `points`, in the
-    coordinates of the data; matplotlib's own search complains when there are many.
+    It goes to the corner where it covers the fewest of `points`, and then of
+    `clear`, both in the coordinates of the data; matplotlib's own search
+    complains when there are many.
     """
     look = {"fontsize": 8, "framealpha": 0.85, "edgecolor": "none", **options}
     box = ax.legend(list(handles), [str(i) for i in range(len(names))], **look)
     for text, name in zip(box.get_texts(), names):
         text.set(text=name, **PLAIN)
     if points is not None:
-        box.set_loc(_emptiest_corner(ax, box, points))
+        box.set_loc(_emptiest_corner(ax, box, points, points[:0] if clear is None else clear))
     return box
 
 
-def _emptiest_corner(ax: Axes, box: Any, points: Array) -> Any:
+def _emptiest_corner(ax: Axes, box: Any, *crowds: Array) -> Any:
     ax.get_xlim()  # settles the limits
-    place = ax.transAxes.inverted().transform(ax.transData.transform(points))
     size = np.array([box.get_window_extent().width, box.get_window_extent().height]) / ax.bbox.size + 0.03
-    right, upper = (place > 1.0 - size).T
-    left, lower = (place < size).T
-    corners = {
-        "upper right": upper & right,
-        "upper left": upper & left,
-        "lower right": lower & right,
-        "lower left": lower & left,
+    corners: dict[str, list[int]] = {
+        "upper right": [],
+        "upper left": [],
+        "lower right": [],
+        "lower left": [],
     }
-    return min(corners, key=lambda corner: int(corners[corner].sum()))
+    for crowd in crowds:
+        place = ax.transAxes.inverted().transform(ax.transData.transform(crowd))
+        right, upper = (place > 1.0 - size).T
+        left, lower = (place < size).T
+        sides = {"upper": upper, "lower": lower, "right": right, "left": left}
+        for corner, covered in corners.items():
+            one, other = corner.split()
+            covered.append(int((sides[one] & sides[other]).sum()))
+    return min(corners, key=lambda corner: corners[corner])
 
 
 # ------------------------------------------------------------------------------------------ labels
 #: Directions of a label from its point, in degrees, the best first; and distances in points.
 DIRECTIONS = (0, 180, 45, 135, 315, 225, 90, 270)
-DISTANCES = (6.0, 14.0, 24.0, 36.0, 50.0)
+DISTANCES = (6.0, 14.0, 24.0, 36.0, 50.0, 66.0, 84.0)
 
 
 def place_labels(
