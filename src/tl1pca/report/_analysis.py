@@ -23,6 +23,8 @@ N_UNUSUAL = 3
 N_SPREAD = 5000
 #: A classical component at least so far (degrees) from the fitted subspace counts as turned.
 TURNED = 10.0
+#: Flagged rows with at least this share of the variance along it are what it points at.
+HELD = 0.5
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class Classical:
     component_angles : ndarray of shape (k,)
         Angle of each classical component to the fitted subspace.
     turned : int or None
-        The first classical component that left the fitted subspace.
+        The first classical component that left the fitted subspace, one that
+        points at the flagged rows where there is such a one.
     pulls : ndarray of shape (n,)
         Share of every row in the variance along that component.
     """
@@ -69,6 +72,10 @@ class Classical:
     component_angles: Array
     turned: int | None
     pulls: Array
+
+    def weight(self, rows: Array) -> float:
+        """Share of some rows in the variance along the turned component."""
+        return float(self.pulls[rows].sum())
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,7 @@ def analyse(
     beyond = excess(found.score_distances, found.orthogonal_distances, found.cutoffs, len(fitted.components_))
     rows = np.flatnonzero(found.flags != Flag.REGULAR)
     flagged = rows[np.argsort(-beyond[rows], kind="stable")]
-    classical = None if isinstance(fitted, PCA) else _classical(data, fitted)
+    classical = None if isinstance(fitted, PCA) else _classical(data, fitted, flagged)
     return Analysis(fitted, data, names, row_labels, found, beyond, flagged, classical)
 
 
@@ -137,9 +144,9 @@ def _names(X: Any, data: Array, estimator: Any, columns: Sequence[object] | None
 def _labels(X: Any, data: Array, labels: Sequence[object] | None) -> list[str] | None:
     if labels is None:
         index = getattr(X, "index", None)  # of a pandas DataFrame; a plain count is no label
-        if not hasattr(index, "dtype") or type(index).__name__ == "RangeIndex":
+        if index is None or not hasattr(index, "dtype") or type(index).__name__ == "RangeIndex":
             return None
-        labels = index
+        labels = list(index)
     if len(labels) != len(data):
         raise ValueError(f"labels must name the {len(data)} rows of X, got {len(labels)} labels.")
     return [text(label) for label in labels]
@@ -183,9 +190,10 @@ def unusual(analysis: Analysis, rows: Array) -> Unusual:
     """The most unusual variables of some rows.
 
     Of a row off the subspace those are the largest residuals, each in units of
-    the robust spread of that variable's residuals; of a row that is far out
-    inside it, those that add most to the squared score distance. A regular
-    row is described by the distance that is nearer to its limit.
+    the robust spread of that variable's residuals (variables whose changes the
+    components follow count less); of a row that is far out inside it, those
+    that add most to the squared score distance. A regular row is described by
+    the distance that is nearer to its limit.
     """
     found, W = analysis.found, _components(analysis)
     mean, dual = np.asarray(analysis.estimator.mean_, dtype=np.float64), np.linalg.pinv(W)
@@ -193,6 +201,9 @@ def unusual(analysis: Analysis, rows: Array) -> Unusual:
     live = variances > 1e-20 * variances.max(initial=0.0)
     precision = np.divide(1.0, variances, out=np.zeros_like(variances), where=live)
     spread = _residual_spread(analysis, mean, dual, W)
+    # What a change of one variable alone leaves as residual: of a variable that all but is a
+    # component next to nothing, so that its residual tells of the other variables.
+    shown = np.sqrt(np.clip(1.0 - np.einsum("ij,ji->i", dual, W), 0.0, 1.0))
     top = min(N_UNUSUAL, len(mean))
     by_score = _nearer_to_score_limit(found)[rows]
     variables = np.empty((len(rows), top), dtype=np.int64)
@@ -207,7 +218,7 @@ def unusual(analysis: Analysis, rows: Array) -> Unusual:
         total = np.maximum((T * weighted).sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         shares = A * (weighted @ dual.T) / total
         inside = by_score[block, None]
-        rank = np.where(inside, shares, np.abs(size))
+        rank = np.where(inside, shares, np.abs(size) * shown)
         first = np.argpartition(-rank, top - 1, axis=1)[:, :top]
         order = np.argsort(-np.take_along_axis(rank, first, axis=1), axis=1, kind="stable")
         variables[block] = np.take_along_axis(first, order, axis=1)
@@ -240,18 +251,34 @@ def _residual_spread(analysis: Analysis, mean: Array, dual: Array, W: Array) -> 
 
 
 # ------------------------------------------------------------------------------- classical PCA
-def _classical(data: Array, fitted: Any) -> Classical:
+def _classical(data: Array, fitted: Any, flagged: Array) -> Classical:
     k = min(len(fitted.components_), *data.shape)
     with np.errstate(invalid="ignore", divide="ignore"):  # rows that are all the same have no variance
         pca = PCA(n_components=k, random_state=0).fit(data)
-    shares = np.nan_to_num(pca.explained_variance_ratio_)
     axes = np.asarray(pca.components_, dtype=np.float64)
     component_angles = np.array([principal_angles(axis[None], fitted)[0] for axis in axes])
-    turned = np.flatnonzero(component_angles >= TURNED)
-    first = int(turned[0]) if len(turned) else None
-    pulls = np.zeros(len(data))
-    if first is not None:
-        t = np.asarray(data @ axes[first] - pca.mean_ @ axes[first], dtype=np.float64)
-        pulls = t**2 / max(float(t @ t), np.finfo(np.float64).tiny)
-    angles = principal_angles(fitted, pca)
-    return Classical(pca, shares, diagnose(pca, data), angles, component_angles, first, pulls)
+    turned, pulls = _pulled(data, pca.mean_, axes, np.flatnonzero(component_angles >= TURNED), flagged)
+    return Classical(
+        pca=pca,
+        shares=np.nan_to_num(pca.explained_variance_ratio_),
+        found=diagnose(pca, data),
+        angles=principal_angles(fitted, pca),
+        component_angles=component_angles,
+        turned=turned,
+        pulls=pulls,
+    )
+
+
+def _pulled(
+    data: Array, mean: Array, axes: Array, candidates: Array, flagged: Array
+) -> tuple[int | None, Array]:
+    """The first candidate that points at the flagged rows, or else the first; and the share of each row."""
+    first, pulls = None, np.zeros(len(data))
+    for j in candidates.tolist():
+        t = np.asarray(data @ axes[j] - mean @ axes[j], dtype=np.float64)
+        shares = t**2 / max(float(t @ t), np.finfo(np.float64).tiny)
+        if shares[flagged].sum() >= HELD:
+            return j, shares
+        if first is None:
+            first, pulls = j, shares
+    return first, pulls

@@ -113,10 +113,9 @@ def digits(x: Any, n: int = 6) -> list[Any]:
     finite = np.isfinite(values)
     safe = np.where(finite & (values != 0), np.abs(values), 1.0)
     places = n - 1 - np.floor(np.log10(safe)).astype(int)
-    rounded = [
+    return [
         round(v, p) if ok else None for v, p, ok in zip(values.tolist(), places.tolist(), finite.tolist())
     ]
-    return rounded
 
 
 def _loadings(analysis: Analysis) -> dict[str, Any]:

@@ -82,6 +82,10 @@ def write_report(
     >>> "A first look" in text
     True
     """
+    if not Path(path).parent.is_dir():  # said before the fit, not after it
+        raise FileNotFoundError(
+            f"The folder {str(Path(path).parent)!r} of the report does not exist; create it first."
+        )
     page = render_report(X, estimator=estimator, columns=columns, labels=labels, title=title, source=source)
     write_atomically(path, page)
     return Path(path)
@@ -160,28 +164,14 @@ def _digest(script: str) -> str:
 
 def _content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
     """What the template shows as text."""
-    fitted, n = analysis.estimator, len(analysis.data)
+    fitted = analysis.estimator
     classical = analysis.classical
     shares = np.asarray(fitted.explained_variance_ratio_, dtype=np.float64)
     m = drawn.n_listed
     details = Unusual(drawn.details.by_score[:m], drawn.details.variables[:m], drawn.details.values[:m])
     kept = float(shares.sum())
     return {
-        "tiles": [
-            (f"{n:,} × {len(analysis.names):,}", "rows × columns"),
-            (
-                str(len(shares)),
-                f"{'component holds' if len(shares) == 1 else 'components hold'} {words.percent(kept)} of the variance",
-            ),
-            (
-                f"{len(analysis.flagged):,}",
-                f"flagged {'row' if len(analysis.flagged) == 1 else 'rows'}, {words.percent(len(analysis.flagged) / n)} of all",
-            ),
-            (
-                "–" if classical is None else words.degrees(float(classical.angles[0])),
-                "largest angle to classical PCA",
-            ),
-        ],
+        "tiles": _tiles(analysis, kept),
         "facts": _facts(analysis, kept),
         "findings": words.findings(analysis, details),
         "advice": words.advice(analysis),
@@ -203,6 +193,7 @@ def _content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
         "n_flagged": len(analysis.flagged),
         "labelled": analysis.labels is not None,
         "n_components": len(shares),
+        "method": type(fitted).__name__,
         "loadings_note": _loadings_note(analysis),
         "versions": ", ".join(
             [
@@ -211,6 +202,21 @@ def _content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
             ]
         ),
     }
+
+
+def _tiles(analysis: Analysis, kept: float) -> list[tuple[str, str]]:
+    """The numbers at the top, each with what it means."""
+    n, m, k = len(analysis.data), len(analysis.flagged), len(analysis.estimator.components_)
+    classical = analysis.classical
+    components = "component holds" if k == 1 else "components hold"
+    tiles = [
+        (f"{n:,} × {len(analysis.names):,}", "rows × columns"),
+        (str(k), f"{components} {words.percent(kept)} of the variance"),
+        (f"{m:,}", f"flagged {'row' if m == 1 else 'rows'}, {words.percent(m / n)} of all"),
+    ]
+    if classical is not None:
+        tiles.append((words.degrees(float(classical.angles[0])), "largest angle to classical PCA"))
+    return tiles
 
 
 def _facts(analysis: Analysis, kept: float) -> list[tuple[str, str]]:
@@ -223,7 +229,7 @@ def _facts(analysis: Analysis, kept: float) -> list[tuple[str, str]]:
         ),
         (
             "Components",
-            f"{len(fitted.components_)}, with {words.percent(kept)} of the variance as this method measures it",
+            f"{len(fitted.components_)}, with {words.percent(kept)} of the variance as the method sees it",
         ),
         ("Limit of the score distance", f"{limits.score:.4g}"),
         ("Limit of the orthogonal distance", f"{limits.orthogonal:.4g}"),
@@ -242,27 +248,30 @@ def _shares(ours: Any, theirs: Any, angles: Any) -> list[tuple[str, str, str, st
 
 
 def _drawn_note(analysis: Analysis, drawn: Drawn) -> str:
-    n_flagged = len(analysis.flagged)
-    n_regular = len(analysis.data) - n_flagged
+    """Which rows the figures show."""
+    n, n_flagged = len(analysis.data), len(analysis.flagged)
     shown_flagged = int(np.count_nonzero(drawn.points < drawn.n_listed))
     shown_regular = len(drawn.points) - shown_flagged
-    if (shown_regular, shown_flagged) == (n_regular, n_flagged):
-        return f"All {len(analysis.data):,} rows are drawn."
-    regular = f"{shown_regular:,} of the {n_regular:,} regular rows, drawn at random"
-    if shown_regular == n_regular:
-        regular = f"all {words.count(n_regular, 'regular row')}"
-    flagged = f"all {words.count(n_flagged, 'flagged row')}"
-    if shown_flagged < n_flagged:
-        flagged = f"{shown_flagged:,} of the {n_flagged:,} flagged rows, the {shown_flagged // 2:,} furthest out and others at random"
-    return f"So that the page stays quick, the figures show {regular}, and {flagged}."
+    if len(drawn.points) == n:
+        return f"All {n:,} rows are drawn."
+    parts = [_part(shown_regular, n - n_flagged, "regular row", "drawn at random")]
+    furthest = f"the {shown_flagged // 2:,} furthest out and others at random"
+    parts.append(_part(shown_flagged, n_flagged, "flagged row", furthest))
+    return f"So that the page stays quick, the figures show {' and '.join(part for part in parts if part)}."
+
+
+def _part(shown: int, n: int, noun: str, how: str) -> str:
+    if n <= 1:
+        return f"the {noun}" if n else ""
+    return f"all {n:,} {noun}s" if shown == n else f"{shown:,} of the {n:,} {noun}s ({how})"
 
 
 def _listed_note(analysis: Analysis, drawn: Drawn) -> str:
     if drawn.n_listed == len(analysis.flagged):
         return ""
     return (
-        f"The table and the file hold the {MAX_LISTED:,} furthest out of {len(analysis.flagged):,} flagged rows; "
-        "tl1pca.diagnostics.diagnose gives all."
+        f"The table and the file hold the {MAX_LISTED:,} furthest out of {len(analysis.flagged):,} flagged "
+        "rows; tl1pca.diagnostics.diagnose gives all."
     )
 
 

@@ -8,14 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..diagnostics import Flag
-from ._analysis import TURNED, Analysis, Array, Classical, Unusual
+from ._analysis import HELD, Analysis, Array, Classical, Unusual
 
 #: Rows named in a sentence.
 N_NAMED = 5
 #: Distance over limit from which a row is clearly out, not by chance.
-CLEAR = 1.5
+CLEAR = 2.0
 #: Quotient of the robust spreads of two variables from which their units deserve a thought.
-UNEQUAL = 30.0
+UNEQUAL = 100.0
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
+
+TWO_ANSWERS = (
+    "Where directions have nearly equal variance, or where a method looks for something else (few non-zero "
+    "loadings, say), two answers can differ without either being wrong."
+)
 
 KINDS = {
     Flag.REGULAR: "regular",
@@ -24,11 +31,17 @@ KINDS = {
     Flag.BAD_LEVERAGE: "bad leverage",
 }
 
+NOUNS = {
+    Flag.GOOD_LEVERAGE: "good leverage point",
+    Flag.ORTHOGONAL_OUTLIER: "orthogonal outlier",
+    Flag.BAD_LEVERAGE: "bad leverage point",
+}
+
 MEANINGS = {
     Flag.REGULAR: "within both limits",
     Flag.GOOD_LEVERAGE: "far out along the components, but in line with the other rows",
     Flag.ORTHOGONAL_OUTLIER: "does not follow the pattern of the other rows",
-    Flag.BAD_LEVERAGE: "does not follow the pattern and is far out as well: such rows turn classical PCA most",
+    Flag.BAD_LEVERAGE: "does not follow the pattern and is far out as well; turns classical PCA most",
 }
 
 
@@ -65,7 +78,7 @@ def percent(share: float) -> str:
         return f"{value:.0f} %"
     if 99.0 < value < 100.0 or value < 1.0:
         return f"{np.clip(round(value, 2), 0.01, 99.99):.4g} %"
-    return f"{value:.3g} %" if value < 10.0 else f"{value:.0f} %"
+    return f"{value:.2g} %" if value < 9.95 else f"{value:.0f} %"
 
 
 def listing(names: Sequence[str], most: int = N_NAMED) -> str:
@@ -120,24 +133,29 @@ def findings(analysis: Analysis, details: Unusual) -> list[str]:
     n, flagged = len(analysis.data), analysis.flagged
     by_chance = max(1, round(analysis.false_alarms * n))
     chance = (
-        f"The limits let about {percent(analysis.false_alarms)} of clean, normally distributed rows through "
-        f"as flagged: here about {count(by_chance, 'row')}."
+        f"Of clean, normally distributed rows about {percent(analysis.false_alarms)} lie beyond a limit by "
+        f"chance: of {n:,} rows about {by_chance:,}."
     )
     if not len(flagged):
         return [f"None of the {n:,} rows is flagged: all lie within both limits.", chance]
     kinds = [
-        f"{int(np.count_nonzero(analysis.found.flags == flag)):,} {name}"
-        for flag, name in KINDS.items()
-        if flag != Flag.REGULAR and (analysis.found.flags == flag).any()
+        count(int(np.count_nonzero(analysis.found.flags == flag)), noun)
+        for flag, noun in NOUNS.items()
+        if (analysis.found.flags == flag).any()
     ]
     verb = "is" if len(flagged) == 1 else "are"
     sentences = [
         f"{len(flagged):,} of {n:,} rows ({percent(len(flagged) / n)}) {verb} flagged: {listing(kinds)}.",
-        f"Furthest out {'is' if len(flagged) == 1 else 'are'} {_rows(analysis, flagged[:N_NAMED])}; "
-        f"{'its' if len(flagged) == 1 else 'the largest'} distance is {factor(analysis.excess[flagged[0]])} "
-        "its limit.",
+        f"{_furthest(analysis)}; {'its' if len(flagged) == 1 else 'the largest'} distance is "
+        f"{factor(analysis.excess[flagged[0]])} its limit.",
     ]
     return [*sentences, *_leading_variable(analysis, details), chance]
+
+
+def _furthest(analysis: Analysis) -> str:
+    rows = analysis.flagged[:N_NAMED]
+    verb, counted = "is" if len(rows) == 1 else "are", " (counted from 0)" if analysis.labels is None else ""
+    return f"Furthest out {verb} {_rows(analysis, rows)}{counted}"
 
 
 def _leading_variable(analysis: Analysis, details: Unusual) -> list[str]:
@@ -150,8 +168,8 @@ def _leading_variable(analysis: Analysis, details: Unusual) -> list[str]:
     if leaders[leader] < 0.3 * m:
         return []
     return [
-        f"The variable that stands out most often is “{shorten(analysis.names[leader])}”: it is the most unusual "
-        f"one in {int(leaders[leader]):,} of the {m:,} flagged rows."
+        f"The variable that stands out most often is “{shorten(analysis.names[leader])}”: it is the most "
+        f"unusual one in {int(leaders[leader]):,} of the {m:,} flagged rows."
     ]
 
 
@@ -161,8 +179,8 @@ def comparison(analysis: Analysis) -> list[str]:
     classical = analysis.classical
     if classical is None:
         return [
-            "The fitted method is classical PCA itself, so there is nothing to compare it with, and rows that "
-            "turned it may look regular here. Fit TL1SubspacePCA to see whether that happened."
+            "The fitted method is classical PCA itself, so there is nothing to compare it with, and rows "
+            "that turned it may look regular here. Fit TL1SubspacePCA to see whether that happened."
         ]
     return [_turned(analysis, classical), _masked(analysis, classical)]
 
@@ -178,23 +196,29 @@ def _turned(analysis: Analysis, classical: Classical) -> str:
         )
         return f"Both methods find nearly the same subspace (largest angle {degrees(largest)}): {what}."
     angle = degrees(float(classical.component_angles[j]))
-    name = f"The {_ordinal(j + 1)} classical component"
-    pulls = classical.pulls[analysis.flagged]
-    weight = float(pulls.sum())
-    if weight < 0.5:
+    name = f"The {ORDINALS[j]} classical component" if j < len(ORDINALS) else f"Classical component {j + 1}"
+    if not len(analysis.flagged):
         return (
-            f"{name} lies {angle} off the fitted subspace, but not because of the flagged rows: they hold only "
-            f"{percent(weight)} of the variance along it. Directions of nearly equal variance are exchanged easily, "
-            "so neither answer is wrong; a different number of components may be more stable."
+            f"{name} lies {angle} off the fitted subspace. No row is flagged, so outliers are not why. "
+            f"{TWO_ANSWERS}"
         )
+    weight = classical.weight(analysis.flagged)
+    if weight < HELD:
+        return (
+            f"{name} lies {angle} off the fitted subspace, but not because of what is flagged, which holds "
+            f"only {percent(weight)} of the variance along it. {TWO_ANSWERS}"
+        )
+    pulls = classical.pulls[analysis.flagged]
     order = np.argsort(-pulls, kind="stable")
     needed = int(np.searchsorted(np.cumsum(pulls[order]), 0.9 * weight)) + 1
-    rows = np.sort(analysis.flagged[order[: min(needed, len(order))]])
-    if needed > N_NAMED:
-        rows = analysis.flagged[order[:needed]]
+    rows = analysis.flagged[order[:needed]]
+    named = _rows(analysis, np.sort(rows) if needed <= N_NAMED else rows)
+    if needed > 4 * N_NAMED:
+        named = f"{needed:,} of the flagged rows"
+    holders = "that row holds" if len(analysis.flagged) == 1 else "the flagged rows hold"
     return (
-        f"{name} points at {_rows(analysis, rows)}: it lies {angle} off the fitted subspace, and the flagged rows "
-        f"hold {percent(weight)} of the variance along it."
+        f"{name} points at {named}: it lies {angle} off the fitted subspace, and {holders} "
+        f"{percent(weight)} of the variance along it."
     )
 
 
@@ -206,33 +230,29 @@ def _masked(analysis: Analysis, classical: Classical) -> str:
     others = f"{count(extra, 'row')} that {'is' if extra == 1 else 'are'} regular here"
     if not m:
         return f"By its own distances classical PCA flags {others if extra else 'no row either'}."
-    of = "the flagged row" if m == 1 else f"the {m:,} flagged rows"
     if m == 1:
-        first = f"By its own distances classical PCA {'flags' if both else 'does not flag'} {of}"
+        what = "the flagged row as well" if both else "not this row"
+    elif both == m:
+        what = "both flagged rows as well" if m == 2 else f"all {m:,} flagged rows as well"
     else:
-        first = f"By its own distances classical PCA flags {both:,} of {of}"
-    join = ", and" if both else ", but it flags"
-    return first + (f"{join} {others}." if extra else ".")
-
-
-def _ordinal(n: int) -> str:
-    words = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-    return words[n - 1] if n <= len(words) else f"{n}th"
+        what = f"{f'{both:,}' if both else 'none'} of the {m:,} flagged rows"
+    joint = ", and" if both else ", but"
+    return f"By its own distances classical PCA flags {what}{f'{joint} {others}' if extra else ''}."
 
 
 # ------------------------------------------------------------------------------- what to do
 def advice(analysis: Analysis) -> Advice:
     """What to do next, for what was found."""
     n, m = len(analysis.data), len(analysis.flagged)
-    share, kinds = m / n, analysis.found.flags[analysis.flagged]
+    share, kinds, expected = m / n, analysis.found.flags[analysis.flagged], analysis.false_alarms * n
     if not m:
         warning, steps = "", ["No row needs attention. The components can be used as they are."]
     elif share > 0.5:
         warning, steps = _most(share)
+    elif m <= expected + 2.0 * np.sqrt(expected) and analysis.excess[analysis.flagged[0]] < CLEAR:
+        warning, steps = "", _chance(m)
     elif (kinds == Flag.GOOD_LEVERAGE).all():
         warning, steps = "", _leverage_only(m)
-    elif share <= 1.5 * analysis.false_alarms and analysis.excess[analysis.flagged[0]] < CLEAR:
-        warning, steps = "", _chance(m)
     elif share > 0.1:
         warning, steps = "", _many(m)
     else:
@@ -242,44 +262,47 @@ def advice(analysis: Analysis) -> Advice:
 
 def _most(share: float) -> tuple[str, list[str]]:
     return (
-        f"{percent(share)} of the rows are flagged. Limits are made for a majority of regular rows; with most rows "
-        "beyond them, the fit does not describe these data and single flags mean little.",
+        f"{percent(share)} of the rows are flagged. Limits are made for a majority of regular rows; with "
+        "most rows beyond them, the fit does not describe these data and single flags mean little.",
         [
-            "If the estimator was fitted to other data, these rows come from somewhere else: check units, order of "
-            "the columns and preprocessing, or fit it to these rows.",
+            "If the estimator was fitted to other data, these rows come from somewhere else: check units, "
+            "order of the columns and preprocessing, or fit it to these rows.",
             "Otherwise try more components, or split the data into the groups they consist of.",
         ],
     )
 
 
 def _leverage_only(m: int) -> list[str]:
-    these, keep = ("This row is", "it") if m == 1 else ("These rows are", "them")
+    these, belong, them = (
+        ("This row is", "it belongs", "it") if m == 1 else ("These rows are", "they belong", "them")
+    )
     return [
         f"{these} far from the centre but in line with the others, so nothing points to an error.",
-        f"Check whether {'it belongs' if m == 1 else 'they belong'} to what you want to describe; if so, keep {keep}.",
+        f"Check whether {belong} to what you want to describe; if so, keep {them}.",
     ]
 
 
 def _chance(m: int) -> list[str]:
     return [
         ("The flagged row is" if m == 1 else "The flagged rows are no more than chance produces, and all are")
-        + " close to the limit: nothing needs to be done. The components can be used as they are."
+        + " close to the limits: nothing needs to be done. The components can be used as they are."
     ]
 
 
 def _few(m: int) -> list[str]:
     if m == 1:
         return [
-            "Look at the flagged row and the variables named with it: is it a slip of the pen, a wrong unit, a "
-            "failing instrument, or a genuine rarity?",
-            "Correct what is wrong. What is right stays in the data; do not delete it only because it is flagged.",
-            "The components above need no change: the flagged row does not distort them.",
+            "Look at the flagged row and the variables named with it: is it a slip of the pen, a wrong unit, "
+            "a failing instrument, or a genuine rarity?",
+            "Correct what is wrong. What is right stays in the data; do not delete the row only because it "
+            "is flagged.",
         ]
     return [
-        "Look at the flagged rows from the top of the table, with the variables named there: slips of the pen, wrong "
-        "units, failing instruments and genuine rarities all look like this.",
-        "Correct what is wrong. What is right stays in the data; do not delete rows only because they are flagged.",
-        "Rows near the limit may be there by chance; the ones many times beyond it are not.",
+        "Look at the flagged rows from the top of the table, with the variables named there: slips of the "
+        "pen, wrong units, failing instruments and genuine rarities all look like this.",
+        "Correct what is wrong. What is right stays in the data; do not delete rows only because they "
+        "are flagged.",
+        "Rows near the limits may be there by chance; those many times beyond them are not.",
     ]
 
 
@@ -287,8 +310,8 @@ def _many(m: int) -> list[str]:
     if m == 1:
         return _few(m)
     return [
-        "So many rows are rarely single errors. Look at the scores and the outlier map: if the flagged rows form a "
-        "group, it may be another population, another batch or another way of measuring.",
+        "So many rows are rarely single errors. Look at the scores and the outlier map: if the flagged rows "
+        "form a group, it may be another population, another batch or another way of measuring.",
         "If it is, analyse the groups separately. If not, go through the table from the top.",
         "Do not delete rows only because they are flagged.",
     ]
@@ -297,23 +320,22 @@ def _many(m: int) -> list[str]:
 def _general(analysis: Analysis) -> list[str]:
     steps = []
     classical = analysis.classical
-    if classical is not None and classical.turned is not None:
-        weight = float(classical.pulls[analysis.flagged].sum())
-        if weight >= 0.5:
-            steps.append(
-                "Do not use the components of classical PCA for these data: they describe the flagged rows, "
-                f"{degrees(float(classical.angles[0]))} away from the others."
-            )
+    if classical is not None and classical.weight(analysis.flagged) >= HELD:
+        steps.append(
+            "Do not use the components of classical PCA for these data: the flagged "
+            f"{'row' if len(analysis.flagged) == 1 else 'rows'} turned them by up to "
+            f"{degrees(float(classical.angles[0]))}."
+        )
     if not getattr(analysis.estimator, "converged_", True):
         steps.append("The fit did not converge: raise max_iter before you rely on the components.")
     spread = _spreads(analysis)
     positive = spread[spread > 0]
     if len(positive) and positive.max() > UNEQUAL * positive.min():
-        wide = shorten(analysis.names[int(spread.argmax())])
+        wide, quotient = shorten(analysis.names[int(spread.argmax())]), positive.max() / positive.min()
         steps.append(
-            f"The columns have very different spreads (“{wide}” has the largest, {positive.max() / positive.min():,.0f} "
-            "times the smallest), and wide columns dominate. If they are in different units, divide each by its "
-            "spread and make the report again."
+            f"The columns have very different spreads (“{wide}” has the largest, {quotient:,.0f} times the "
+            "smallest), and wide columns dominate. If they are in different units, divide each by its spread "
+            "and make the report again."
         )
     return steps
 
@@ -323,6 +345,3 @@ def _spreads(analysis: Analysis) -> Array:
     step = max(1, len(analysis.data) // 5000)
     low, high = np.quantile(analysis.data[::step].astype(np.float64), [0.25, 0.75], axis=0)
     return np.asarray(high - low)
-
-
-__all__ = ["KINDS", "MEANINGS", "TURNED", "Advice", "advice", "comparison", "count", "findings", "percent"]

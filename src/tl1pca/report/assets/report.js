@@ -18,8 +18,9 @@
   const number = (x) => {
     if (x === null) return "–";
     const size = Math.abs(x);
-    if (size !== 0 && (size >= 1e5 || size < 1e-3)) return x.toExponential(2).replace("-", "−");
-    return String(Number(x.toPrecision(size >= 1000 ? 4 : 3))).replace("-", "−");
+    if (size === 0) return "0";
+    const text = size >= 1e5 || size < 1e-3 ? x.toExponential(2) : size >= 100 ? x.toFixed(0) : x.toPrecision(3);
+    return text.replace("-", "−");
   };
   const times = (x) => (x > 1000 ? "> 1000" : number(x));
   const value = (i, rank) => {
@@ -145,26 +146,32 @@
       { showlegend: true }), config);
   };
 
-  const drawAll = () => {
-    const of = (values) => data.points.map((i) => values[i]);
-    drawMap("figure-map", of(data.sd), of(data.od), data.map, mapTexts);
-    element("note-map").textContent = logNote(data.map);
+  const of = (values) => data.points.map((i) => values[i]);
+  const drawFitted = (id) => drawMap(id, of(data.sd), of(data.od), data.map, mapTexts);
+  const drawClassical = () => {
+    const { sd, od, map } = data.classical;
+    drawMap("figure-classical", sd, od, map, data.points.map(
+      (_, p) => `${texts[p]}<br>classical: score distance ${number(sd[p])}, orthogonal ${number(od[p])}`));
+    element("note-classical").textContent = logNote(map);
+  };
+  const fillSelects = () => {
     for (const [id, chosen] of [["score-x", 0], ["score-y", 1]]) {
       const select = element(id);
       if (!select) continue;
       data.scores.forEach((_, j) => select.add(new Option(`component ${j + 1}`, j, j === chosen, j === chosen)));
       select.addEventListener("change", drawScores);
     }
-    drawScores();
-    if (data.classical) {
-      const { sd, od, map } = data.classical;
-      drawMap("figure-classical", sd, od, map, data.points.map(
-        (_, p) => `${texts[p]}<br>classical: score distance ${number(sd[p])}, orthogonal ${number(od[p])}`));
-      element("note-classical").textContent = logNote(map);
-      drawMap("figure-again", of(data.sd), of(data.od), data.map, mapTexts);
+  };
+  const drawAll = async () => {
+    element("note-map").textContent = logNote(data.map);
+    fillSelects();
+    const figures = [() => drawFitted("figure-map"), drawScores, drawScree, drawLoadings];
+    if (data.classical) figures.push(drawClassical, () => drawFitted("figure-again"));
+    for (const figure of figures) {
+      figure();
+      await new Promise((resolve) => setTimeout(resolve)); // the page answers between two figures
     }
-    drawScree();
-    drawLoadings();
+    document.documentElement.dataset.ready = "yes";
   };
 
   // ------------------------------------------------------------------ table
@@ -269,5 +276,4 @@
 
   buildTable();
   drawAll();
-  document.documentElement.dataset.ready = "yes";
 })();
