@@ -111,7 +111,7 @@ def analyse(
     """Fit where that is still to be done, and look at every row."""
     data = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_samples=2)
     names = _names(X, data, estimator, columns)
-    _check_complete(data, names)
+    _check_numbers(data, names)
     row_labels = _labels(X, data, labels)
     fitted = _fitted(estimator, X, data)
     found = diagnose(fitted, data)
@@ -152,13 +152,19 @@ def _labels(X: Any, data: Array, labels: Sequence[object] | None) -> list[str] |
     return [text(label) for label in labels]
 
 
-def _check_complete(data: Array, names: list[str]) -> None:
+def _check_numbers(data: Array, names: list[str]) -> None:
     bad = ~np.isfinite(data)
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise ValueError(
             f"The report needs finite numbers in every row; {np.count_nonzero(bad)} entries of X are missing "
             f"or infinite, the first in row {row}, column {names[column]!r}. Drop or impute them first."
+        )
+    largest = float(np.abs(data).max())
+    if largest and not 1e-100 < largest < 1e100:
+        raise ValueError(
+            f"The largest entry of X is {largest:g} in size, and squares of such numbers leave the range of "
+            "floating point; give the data in other units."
         )
 
 
@@ -227,11 +233,11 @@ def unusual(analysis: Analysis, rows: Array) -> Unusual:
 
 
 def _nearer_to_score_limit(found: Diagnostics) -> Array:
-    tiny = np.finfo(np.float64).tiny
-    nearer = (
-        found.score_distances * max(found.cutoffs.orthogonal, tiny)
-        > found.orthogonal_distances * found.cutoffs.score
-    )
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # exact fits have limits of zero
+        nearer = (
+            found.score_distances / found.cutoffs.score
+            > found.orthogonal_distances / found.cutoffs.orthogonal
+        )
     return np.asarray((found.flags == Flag.GOOD_LEVERAGE) | ((found.flags == Flag.REGULAR) & nearer))
 
 

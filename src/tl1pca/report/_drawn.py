@@ -129,10 +129,10 @@ def _loadings(analysis: Analysis) -> dict[str, Any]:
 
 def _map(sd: Array, od: Array, limits: Any, k: int) -> dict[str, Any]:
     """Limits of an outlier map, and whether an axis spans so much that it has to be logarithmic."""
-    longest = float(sd.max(initial=limits.score))
-    x = np.linspace(0.0, 1.1 * longest, 60)
-    # On a logarithmic axis small distances would take all the room.
+    longest = float(sd.max(initial=limits.score if np.isfinite(limits.score) else 1.0))
+    # Linear axes show a regular row and one a little out; they have no room for one fifty limits out.
     log_x, log_y = longest > 50 * limits.score, float(od.max(initial=0.0)) > 50 * limits.orthogonal > 0
+    x = np.geomspace(0.01 * limits.score, 1.1 * longest, 60) if log_x else np.linspace(0, 1.1 * longest, 60)
     return {
         "scoreLimit": digits([limits.score])[0],
         "limitX": digits(x),

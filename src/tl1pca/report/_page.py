@@ -231,7 +231,10 @@ def _facts(analysis: Analysis, kept: float) -> list[tuple[str, str]]:
             "Components",
             f"{len(fitted.components_)}, with {words.percent(kept)} of the variance as the method sees it",
         ),
-        ("Limit of the score distance", f"{limits.score:.4g}"),
+        (
+            "Limit of the score distance",
+            f"{limits.score:.4g}" if np.isfinite(limits.score) else "none: too few rows for one",
+        ),
         ("Limit of the orthogonal distance", f"{limits.orthogonal:.4g}"),
     ]
     if hasattr(fitted, "n_iter_"):

@@ -29,7 +29,9 @@
     return (x > 0 ? "+" : "") + number(x);
   };
   const unusual = (i, most) =>
-    data.variables[i].map((j, rank) => `${shorten(data.names[j], most)} ${value(i, rank)}`);
+    data.variables[i]
+      .map((j, rank) => `${shorten(data.names[j], most)} ${value(i, rank)}`)
+      .filter((_, rank) => rank === 0 || !data.byScore[i] || data.values[rank][i] >= 0.005);
   const rowName = (i) =>
     data.label === null ? `Row ${data.row[i]}` : `${shorten(data.label[i], 60)} (row ${data.row[i]})`;
   const hover = (i) =>
@@ -78,24 +80,25 @@
     logarithmic ? values.map((v) => Math.max(v, limit / 100)) : values;
 
   const drawMap = (id, sd, od, map, text) => {
-    const limitY = Math.max(...map.limitY);
     const x = lifted(sd, map.logX, map.scoreLimit);
     const y = lifted(od, map.logY, map.limitY[0]);
+    const range = (values, log) => {
+      const [low, high] = [Math.min(...values), Math.max(...values)];
+      return log
+        ? { type: "log", range: [Math.log10(low / 1.3), Math.log10(high * 1.5)] }
+        : { range: [-0.02 * high, 1.05 * high || 1] };
+    };
+    const across = range([...x, map.scoreLimit || 0].filter((v) => v || !map.logX), map.logX);
+    const up = range([...y, ...map.limitY], map.logY);
     const line = { color: "#5c6773", width: 1.2, dash: "dash" };
     const limit = { type: "scatter", mode: "lines", line, hoverinfo: "skip", showlegend: false };
-    const top = Math.max(limitY, ...y) * (map.logY ? 1.6 : 1.05);
-    const bottom = map.logY ? Math.min(...y) / 1.3 : 0;
-    const right = Math.max(map.scoreLimit, ...x) * (map.logX ? 1.4 : 1.05);
-    const left = map.logX ? Math.min(...x) / 1.3 : 0;
-    const range = (low, high, log) =>
-      log ? { type: "log", range: [Math.log10(low), Math.log10(high)] } : { range: [low - 0.02 * high, high] };
-    Plotly.newPlot(id, [
-      { ...limit, x: lifted(map.limitX, map.logX, map.scoreLimit), y: map.limitY },
-      { ...limit, x: [map.scoreLimit, map.scoreLimit], y: [bottom, top] },
-      ...rowTraces(x, y, text),
-    ], layout(
-      axis("score distance", range(left, right, map.logX)),
-      axis("orthogonal distance", range(bottom, top, map.logY))), config);
+    const limits = [{ ...limit, x: lifted(map.limitX, map.logX, map.scoreLimit), y: map.limitY }];
+    if (map.scoreLimit !== null) {
+      const ends = map.logY ? up.range.map((v) => 10 ** v) : [0, up.range[1]];
+      limits.push({ ...limit, x: [map.scoreLimit, map.scoreLimit], y: ends });
+    }
+    Plotly.newPlot(id, [...limits, ...rowTraces(x, y, text)],
+      layout(axis("score distance", across), axis("orthogonal distance", up)), config);
   };
   const logNote = (map) =>
     !map.logX && !map.logY ? ""
@@ -141,7 +144,7 @@
     const ticks = positions.filter((j) => j % step === 0);
     const labels = ticks.map((j) => plain(shorten(names[j], 16)));
     Plotly.newPlot("figure-loadings", traces, layout(
-      axis("", { tickvals: ticks, ticktext: labels, tickangle: "auto" }),
+      axis("", { tickvals: ticks, ticktext: labels, tickangle: few ? -60 : 0 }),
       axis("loading", { zeroline: true, zerolinecolor: "#aab4bd" }),
       { showlegend: true }), config);
   };
