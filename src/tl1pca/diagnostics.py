@@ -157,7 +157,24 @@ def excess(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs,
 
 
 def orthogonal_limit(score_distances: Array, limits: Cutoffs, n_components: int) -> Array:
-    """Cut-off of the orthogonal distance, longer for rows far out in a tilted subspace."""
+    """Cut-off of the orthogonal distance, longer for rows far out in a tilted subspace.
+
+    Parameters
+    ----------
+    score_distances : ndarray of shape (n,)
+    limits : Cutoffs
+    n_components : int
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        ``limits.orthogonal`` for every row where the subspace is taken as known.
+
+    Examples
+    --------
+    >>> orthogonal_limit(np.array([0.0, 30.0]), Cutoffs(3.0, 2.0, tilt=100.0), 2).round(1).tolist()
+    [2.0, 6.2]
+    """
     n = limits.tilt
     longer = (1 + (1 + score_distances**2) / n) / (1 + (1 + n_components) / n)
     return np.asarray(limits.orthogonal * np.sqrt(np.maximum(longer, 1.0)))

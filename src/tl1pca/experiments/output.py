@@ -100,7 +100,7 @@ def render(figure: Any, suffix: str) -> bytes:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Put a file in place in one step, with the folders above it."""
+    """Put a file in place in one step, in a folder that is made when missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, content)
 

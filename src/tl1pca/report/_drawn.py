@@ -17,6 +17,8 @@ MAX_REGULAR, MAX_FLAGGED = 2000, 2000
 MAX_LISTED = 100_000
 #: Variables of the figure of the loadings.
 MAX_VARIABLES = 5000
+#: An axis is logarithmic when a distance is more than so many times its limit.
+FAR = 20.0
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,9 @@ def _loadings(analysis: Analysis) -> dict[str, Any]:
 def _map(sd: Array, od: Array, limits: Any, k: int) -> dict[str, Any]:
     """Limits of an outlier map, and whether an axis spans so much that it has to be logarithmic."""
     longest = float(sd.max(initial=limits.score if np.isfinite(limits.score) else 1.0))
-    # Linear axes show a regular row and one a little out; they have no room for one fifty limits out.
-    log_x, log_y = longest > 50 * limits.score, float(od.max(initial=0.0)) > 50 * limits.orthogonal > 0
+    # On a linear axis with a row that is so far out, all others would be one spot.
+    log_x = longest > FAR * limits.score
+    log_y = float(od.max(initial=0.0)) > FAR * limits.orthogonal > 0
     x = np.geomspace(0.01 * limits.score, 1.1 * longest, 60) if log_x else np.linspace(0, 1.1 * longest, 60)
     return {
         "scoreLimit": digits([limits.score])[0],

@@ -4,11 +4,12 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const element = (id) => document.getElementById(id);
   const KINDS = ["regular", "good leverage", "orthogonal outlier", "bad leverage"];
+  // Okabe and Ito's colours with a symbol each, the same as in the figures of the package.
   const MARKERS = [
-    { symbol: "circle", color: "#8b95a0", size: 6, opacity: 0.55 },
-    { symbol: "diamond", color: "#0072b2", size: 9, opacity: 0.9 },
-    { symbol: "triangle-up", color: "#e69f00", size: 10, opacity: 0.95 },
-    { symbol: "square", color: "#d55e00", size: 8, opacity: 0.9 },
+    { symbol: "circle", color: "#0072b2", size: 6, opacity: 0.45 },
+    { symbol: "square", color: "#009e73", size: 8, opacity: 0.85 },
+    { symbol: "diamond", color: "#e69f00", size: 9, opacity: 0.9 },
+    { symbol: "triangle-up", color: "#d55e00", size: 10, opacity: 0.9 },
   ];
   const LINES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5c6773", "#000000"];
 
