@@ -167,7 +167,7 @@
     }
   };
   const drawAll = async () => {
-    element("note-map").textContent = logNote(data.map);
+    for (const id of ["note-map", "note-again"]) if (element(id)) element(id).textContent = logNote(data.map);
     fillSelects();
     const figures = [() => drawFitted("figure-map"), drawScores, drawScree, drawLoadings];
     if (data.classical) figures.push(drawClassical, () => drawFitted("figure-again"));
