@@ -21,7 +21,7 @@ def main():
         path = Path(folder) / "wine.html"
         exec(code.replace('"wine.html"', repr(str(path))), {})
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1000, "height": 1320})
+        page = browser.new_page(viewport={"width": 1000, "height": 1570})
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-ready=yes]")
         page.screenshot(path=HERE / "images" / "report.png")

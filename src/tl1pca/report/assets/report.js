@@ -44,16 +44,17 @@
 
   // ------------------------------------------------------------------ figures
   const narrow = window.matchMedia("(max-width: 34rem)").matches;
+  const FONT = 'system-ui, "Segoe UI", Roboto, sans-serif';
   const axis = (title, more) => ({
     title: { text: title, standoff: 8 }, automargin: true, zeroline: false,
     gridcolor: "#e8edf1", linecolor: "#aab4bd", ...more,
   });
   const layout = (x, y, more) => ({
     xaxis: x, yaxis: y,
-    font: { family: 'system-ui, "Segoe UI", Roboto, sans-serif', size: 13, color: "#1d2630" },
+    font: { family: FONT, size: 13, color: "#1d2630" },
     margin: { l: 56, r: 12, t: 34, b: 48 },
     paper_bgcolor: "#fff", plot_bgcolor: "#fff",
-    hovermode: "closest", hoverlabel: { bgcolor: "#fff", bordercolor: "#aab4bd", align: "left", font: { color: "#1d2630" } },
+    hovermode: "closest", hoverlabel: { bgcolor: "#fff", bordercolor: "#aab4bd", align: "left", font: { family: FONT, color: "#1d2630" } },
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 } },
     ...more,
   });
