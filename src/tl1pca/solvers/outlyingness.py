@@ -144,9 +144,16 @@ def outlyingness_orders(T: Array, count: int, tol: float, n_scale: int = 500) ->
     pick = np.linspace(0, n - 1, min(n, n_scale)).astype(int)
     orders = []
     for location, scale in grown_halves(T[:, pick], int(np.ceil(count / n * len(pick))), tol):
-        R, zero = np.abs(T - location[:, None]), scale <= tol
-        R[~zero] /= scale[~zero, None]
-        orders.append(np.lexsort((R[~zero].max(axis=0, initial=0.0), (R[zero] > tol).sum(axis=0))))
+        zero = scale <= tol
+        R = T - location[:, None]
+        if zero.any():
+            off = (np.abs(R[zero]) > tol).sum(axis=0)
+            R, scale = R[~zero], scale[~zero]
+        else:
+            off = np.zeros(n, dtype=int)
+        R *= 1.0 / scale[:, None]
+        far = np.maximum(R.max(axis=0, initial=0.0), -R.min(axis=0, initial=0.0))
+        orders.append(np.lexsort((far, off)))
     return orders
 
 
