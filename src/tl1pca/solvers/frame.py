@@ -85,7 +85,7 @@ def _look(parts: Sequence[Rows], operator: Operator) -> Look:
 
 
 def _turn(rows: Rows, operator: Operator, axes: Array) -> Array:
-    """Rotation (k, k) of the axes to a higher frame of their span; the scores are rounded to single precision."""
+    """Rotation (k, k) of the axes to a higher frame of their span; scores in single precision."""
     T = rows.project(axes)
     factor = 1.0 / float(np.abs(T).max())  # single precision has a smaller range
     T = np.ascontiguousarray(factor * T, dtype=np.float32)
