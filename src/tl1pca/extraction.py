@@ -16,6 +16,7 @@ from .objectives import Dispersion
 from .operators import Operator
 from .rows import DeflatedRows, DenseRows, Rows
 from .solvers import (
+    FixedPoint,
     Solution,
     Solver,
     SphereAscent,
@@ -178,8 +179,11 @@ def _exhausted(rows: Rows, floor: float) -> bool:
 
 def joint(rows: Rows, operator: Operator, solver: Solver, n_components: int) -> Extraction:
     """All directions at once, from the classical principal axes."""
-    start = principal_axes(rows, n_components)
-    solution = solver.maximize_joint(Dispersion(rows, operator), start)
+    dispersion = Dispersion(rows, operator)
+    if isinstance(solver, FixedPoint) and solver.hurries(dispersion):
+        solution = solver.maximize_frame(dispersion, n_components)
+    else:
+        solution = solver.maximize_joint(dispersion, principal_axes(rows, n_components))
     return Extraction(solution.W, (solution.path,), solution.converged)
 
 
