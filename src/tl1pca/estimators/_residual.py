@@ -67,6 +67,8 @@ class ResidualPCA(BaseResidualPCA):
         Relative decrease of the objective at which to stop; tol^(2/3), with
         longer steps, above 5000 rows.
     max_iter : int, default=1000
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -99,12 +101,14 @@ class ResidualPCA(BaseResidualPCA):
         center: Center = "spatial_median",
         tol: float = 1e-8,
         max_iter: int = 1000,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.operator = operator
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     def _operator(self) -> Operator:
         return Huber() if self.operator is None else self.operator
@@ -139,6 +143,8 @@ class R1PCA(BaseResidualPCA):
         Relative decrease of the objective at which to stop; tol^(2/3), with
         longer steps, above 5000 rows.
     max_iter : int, default=1000
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -171,12 +177,14 @@ class R1PCA(BaseResidualPCA):
         center: Center = "spatial_median",
         tol: float = 1e-8,
         max_iter: int = 1000,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.weights = weights
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     def _operator(self) -> Operator:
         operator: Any = _WEIGHTS[self.weights]

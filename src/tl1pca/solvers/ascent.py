@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._progress import tell
 from ..objectives import Dispersion
 from ..operators import TL1, Operator
 from ..statistics import tl1_scale
@@ -166,11 +167,14 @@ class SphereAscent(Solver):
         finish = 1e-4 * self.tol
         batch = _climb(problem, batch, 20, gain=1e-2).best(1)
         batch = _climb(problem, batch, self.max_iter, gradient=finish)
-        for _ in range(self.hops if len(A) <= 1000 else 0):
+        stop = tell("component", float(batch.objective[0]))
+        for _ in range(self.hops if len(A) <= 1000 and not stop else 0):
             step = _hop(problem, batch, inner, length[live], live)
             if step is None:
                 break
             batch = _climb(problem, step, self.max_iter, gradient=finish)
+            if tell("component", float(batch.objective[0])):
+                break
         path = np.maximum.accumulate([float(p[0]) for p in batch.path])
         converged = bool(batch.gradient[0] <= max(self.tol, 1e-6)) or len(path) <= self.max_iter
         return Solution(batch.W[0][:, None], tuple(path), converged)

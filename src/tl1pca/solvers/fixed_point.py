@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._progress import tell
 from ..geometry import ball_maximizer, p_unit, polar, sparse_maximizer
 from ..objectives import Dispersion
 from ..operators import Lp
@@ -91,6 +92,8 @@ class FixedPoint(Solver):
             W, T = new, T_new
             path.append(value)
             small = abs(path[-1] - path[-2]) <= tol * abs(path[-1])
+            if tell("components", value):
+                break
             if moved < self.step_tol or (small and not l1):
                 return Solution(W, tuple(path), True)
         return Solution(W, tuple(path), False)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator
 
+from .._progress import tell
 from ..objectives import Residual
 from .base import Solution, principal_axes
 from .quasi_newton import MANY, Look, Seen, climb, elliptical
@@ -73,6 +74,8 @@ class SubspaceMM(BaseEstimator):
                 return Solution(state.W, tuple(path), True)
             state = new
             path.append(state.value)
+            if tell("subspace", state.value):
+                break
             if path[-2] - path[-1] <= self.tol * abs(path[-1]):
                 return Solution(state.W, tuple(path), True)
         return Solution(state.W, tuple(path), False)
