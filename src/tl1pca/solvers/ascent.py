@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from .._progress import tell
 from ..objectives import Dispersion
 from ..operators import TL1, Operator
-from ..statistics import tl1_scale
+from ..statistics import tl1_scale, weighted_median
 from .base import SHORT, Solution, Solver
 
 Array = NDArray[Any]
@@ -274,7 +274,7 @@ def _join(first: _Batch, second: _Batch) -> _Batch:
 def _graduate(problem: _Problem, batch: _Batch, keep: int) -> _Batch:
     """Follow the maxima while the kinks become sharp."""
     scores = np.abs(batch.T[0])
-    scale = float(np.median(scores[scores > 0]))
+    scale = float(weighted_median(scores[scores > 0], problem.v[scores > 0]))
     few = len(problem.A) <= FEW
     for i, width in enumerate(WIDTHS):
         smooth = replace(problem, width=width * scale)
