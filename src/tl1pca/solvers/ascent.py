@@ -206,6 +206,9 @@ def rough_directions(A: Array, v: Array, operator: Operator, n_directions: int) 
         live = np.flatnonzero(length > SHORT * length.max())[:64]
         inner = A[live] @ A.T / length[live, None]
         best = _screen(problem, inner, 3)
+        if isinstance(operator, TL1) and operator.adaptive:  # the scale of the best row will do for a start
+            alpha = float(tl1_scale(np.abs(inner[best[0]]), v))
+            problem = replace(problem, operator=operator.at(alpha, length.max()))
         scale = float(np.median(np.abs(inner[best[0]])))
         batch = _begin(problem, A[live[best]] / length[live[best], None])
         for width, steps in ((1.0, 8), (0.5, 1)):
