@@ -25,13 +25,14 @@ from .solvers import (
     span,
     spherical_axes,
 )
+from .statistics import draw
 
 Array = NDArray[Any]
 
 #: Residual rows below this share of the longest original one count as nothing left.
 EXHAUSTED = 1e-12
 #: More rows than this, and a sample of so many finds the directions that all rows then polish.
-SAMPLE_ABOVE, SAMPLE, CURVATURE = 5000, 500, 1000
+SAMPLE_ABOVE, SAMPLE, CURVATURE, MIDDLE = 5000, 500, 1000, 8000
 
 
 @dataclass(frozen=True)
@@ -110,13 +111,13 @@ def _from_sample(
     """Some of the next directions: found on a sample, polished on a larger one and on all rows."""
     n = rows.shape[0]
     # A permutation of fixed seed, so that the result depends on the data alone.
-    order = np.random.RandomState(0).permutation(n)
+    order = draw(n, MIDDLE, np.random.RandomState(0))
     part = _host(left, np.sort(order[:SAMPLE]))
     if not part.norms().any():
         length = left.pick(left.norms(), np.arange(n))
         part = _host(left, np.argsort(-length, kind="stable")[:SAMPLE])
     batch = min(n_components - W.shape[1], max(1, span(part)))
-    index = np.sort(order[: min(8000, max(2000, n // 10))])
+    index = np.sort(order[: max(2000, n // 10)])
     middle, curve = rows.sample(index), rows.sample(index[:: -(-len(index) // CURVATURE)])
     # Greedy directions of so few rows may miss or misplace some. Where the data are elliptical the
     # spherical axes are near the maximisers; the best of both spans is greedy inside it.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ._arrays import namespace, to_numpy
 from .rows import DenseRows, Rows
-from .statistics import weighted_median
+from .statistics import draw, weighted_median
 
 Array = NDArray[Any]
 
@@ -83,7 +83,7 @@ def spatial_median(rows: Rows) -> Array:
     n, d = rows.shape
     many = n > 2 * SAMPLE and d > 1
     # A permutation of fixed seed, so that the result depends on the data alone.
-    index = np.sort(np.random.RandomState(0).permutation(n)[:SAMPLE]) if many else np.arange(n)
+    index = np.sort(draw(n, SAMPLE, np.random.RandomState(0))) if many else np.arange(n)
     A, v = rows.take(index), host_weights(rows, index)
     if d == 1:  # the ordinary median; between two middle values the criterion is flat
         return rows.put(weighted_median(A, v))

@@ -236,7 +236,7 @@ def open_rows(X: Any, weights: Any = None) -> DaskRows:
     Parameters
     ----------
     X : dask.array.Array of shape (n, d)
-        Chunks of any length, known or not. Numbers other than float32 become float64.
+        Floating numbers, all columns in one chunk; chunks of rows of any length, known or not.
     weights : dask.array.Array or array-like of shape (n,), or float, optional
         Rows of weight zero are left out.
 
@@ -244,10 +244,13 @@ def open_rows(X: Any, weights: Any = None) -> DaskRows:
     -------
     DaskRows
     """
-    client, d = _client(), X.shape[1]
-    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-    chunks = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
-    blocks = Parts(_computed(client, chunks.astype(dtype)), np.empty((0, d), dtype=dtype))
+    client = find_client()
+    if client is None:
+        raise RuntimeError(
+            "fitting a Dask collection of this size needs a client, and there is none: "
+            "from dask.distributed import Client; client = Client()."
+        )
+    blocks = Parts(_computed(client, X), np.empty((0, X.shape[1]), dtype=X.dtype))
     lengths = np.array(X.chunks[0])
     if np.isnan(lengths).any():
         lengths = np.array(gather(client, submit(client, len, blocks.futures, name="length")))
@@ -354,7 +357,8 @@ def _lost_cluster() -> Iterator[None]:
         ) from error
 
 
-def _client() -> Any:
+def find_client() -> Any:
+    """The current client, None if there is none."""
     try:
         from distributed import get_client
     except ModuleNotFoundError:
@@ -362,7 +366,4 @@ def _client() -> Any:
     try:
         return get_client()
     except ValueError:
-        raise RuntimeError(
-            "fitting a Dask collection of this size needs a client, and there is none: "
-            "from dask.distributed import Client; client = Client()."
-        ) from None
+        return None

@@ -13,7 +13,7 @@ from .._arrays import cast, double, like, namespace, to_numpy
 from ..diagnostics import Cutoffs, score_distances
 from ..geometry import unit
 from ..rows import DenseRows, Rows
-from ..statistics import main_mode, some_rows
+from ..statistics import draw, main_mode, some_rows
 from .base import scatter_axes
 from .outlyingness import exact_rows, least_outlying
 
@@ -95,7 +95,7 @@ def fit_subspace(
     """
     n, d = rows.shape
     most = max(1000, min(5 * d, 4000))
-    index = np.arange(n) if n <= most else np.sort(rng.permutation(n)[:most])
+    index = np.arange(n) if n <= most else np.sort(draw(n, most, rng))
     sample = DenseRows(rows.take(index).astype(np.float64))
     tol = 1e-11 * sample.largest(sample.norms())
     plane, keep = _start(sample, n_components, trusted(len(index), breakdown), n_directions, tol, rng)
