@@ -125,7 +125,7 @@ class DaskRows(Rows):
         return np.asarray(self._sum(self._ask("inner", handles=(Z, Y))))
 
     def largest(self, Z: Parts) -> float:
-        return float(np.max(self._gather(self._ask("largest", handles=(Z,)))))
+        return float(self._joined(self._ask("largest", handles=(Z,)), np.max))
 
     def pick(self, Z: Parts, index: Array) -> Array:
         """Some rows of a handle; only the partitions that hold them are asked."""
@@ -176,7 +176,7 @@ class DaskRows(Rows):
         return DaskRows(self._client, blocks, self._lengths, mean, self.weights, self._mass)
 
     def extent(self) -> float:
-        return float(np.max(self._gather(self._ask("extent"))))
+        return float(self._joined(self._ask("extent"), np.max))
 
     # ---------------------------------------------------------------- the cluster
     def _ask(
@@ -201,10 +201,14 @@ class DaskRows(Rows):
         )
 
     def _sum(self, futures: list[Any]) -> Any:
+        return self._joined(futures, _added)
+
+    def _joined(self, futures: list[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
+        """One result from those of the partitions, in their order: on the workers while they are many."""
         while len(futures) > FAN_IN:
             groups = [futures[i : i + FAN_IN] for i in range(0, len(futures), FAN_IN)]
-            futures = self._map(_added, groups, name="sum")
-        return _added(self._gather(futures))
+            futures = self._map(join, groups, name="join")
+        return join(self._gather(futures))
 
     def _map(self, fn: Callable[..., Any], *arguments: Sequence[Any], name: str) -> list[Any]:
         return submit(self._client, fn, *arguments, name=name)
@@ -351,9 +355,10 @@ def _lost_cluster() -> Iterator[None]:
     try:
         yield
     except (CancelledError, AsyncCancelledError, ClosedClientError, OSError) as error:
+        what = str(error).partition("\n")[0].rstrip(":.") or type(error).__name__
         raise RuntimeError(
-            f"the Dask cluster was lost during the fit ({type(error).__name__}: {error}). Nothing was fitted; "
-            "connect to a running cluster with client = Client(...) and fit again."
+            f"the Dask cluster was lost during the fit ({what}). Nothing was fitted; connect to a running "
+            "cluster with client = Client(...) and fit again."
         ) from error
 
 
