@@ -215,6 +215,7 @@ class CentredPCA(BasePCA, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Arrays of other libraries and Dask collections: see "Scaling" in the documentation.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative row weights; a weight of two is a row that occurs twice.

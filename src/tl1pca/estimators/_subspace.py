@@ -134,6 +134,7 @@ class TL1SubspacePCA(BasePCA):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Arrays of other libraries and Dask collections: see "Scaling" in the documentation.
         y : ignored
 
         Returns

@@ -104,7 +104,7 @@ class DaskRows(Rows):
     def split(self, W: Array) -> tuple[Parts, Parts]:
         pairs = self._ask("split", W, mean=self._mean)
         metas = np.empty((0, W.shape[1]), dtype=self.dtype), np.empty(0, dtype=self.dtype)
-        T, r = (Parts(self._map(itemgetter(i), pairs, name="split"), meta) for i, meta in enumerate(metas))
+        T, r = (Parts(self._map(itemgetter(i), pairs, name="part"), meta) for i, meta in enumerate(metas))
         return T, r
 
     def norms(self) -> Parts:
