@@ -154,11 +154,16 @@ def test_weights_that_make_no_sense(bad, message):
 
 @pytest.mark.parametrize("shape", [(400, 6), (40, 60)])
 def test_small_data_are_fitted_as_local_ones_to_the_last_bit(shape):
+    frames = pytest.importorskip("dask.dataframe")
     A = np.random.default_rng(0).normal(size=shape) * 0.7 ** np.arange(shape[1])
     for pca in (TL1PCA(2), TL1SubspacePCA(2, random_state=0)):
         expected = pca.fit(A).components_
         np.testing.assert_array_equal(pca.fit(da.from_array(A, chunks=(90, 4))).components_, expected)
-        assert isinstance(pca.transform(A), np.ndarray)
+        frame = frames.from_dask_array(
+            da.from_array(A, chunks=(90, -1)), columns=[*map(str, range(shape[1]))]
+        )
+        np.testing.assert_array_equal(pca.fit(frame).components_, expected)
+        assert list(pca.feature_names_in_) == list(frame.columns)
 
 
 def test_same_data_same_answer_to_the_last_bit():

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from ..extraction import SAMPLE_ABOVE
+from ..location import host_weights
 from ..rows import Rows
 from ..rows.dask import find_client, open_rows
 
@@ -48,11 +49,11 @@ def open_dask(estimator: Any, X: Any, sample_weight: Any) -> Rows | tuple[Any, A
         n = A.copy().compute_chunk_sizes().shape[0]
     if _is_small(n, d):
         return X.compute(), sample_weight.compute() if is_dask(sample_weight) else sample_weight
-    rows: Rows = open_rows(A, sample_weight)
-    n = rows.shape[0]
-    if _is_small(n, d):
-        rows = rows.sample(np.arange(n))
-    if n < max(2, d):
+    rows = open_rows(A, sample_weight)
+    if _is_small(*rows.shape):
+        each = np.arange(rows.shape[0])
+        return _named(X, rows.take(each)), host_weights(rows)
+    if d > rows.shape[0]:
         raise ValueError(
             f"{name} needs data of more columns than rows, here {rows.shape}, in memory: fit X.compute()."
         )
@@ -118,5 +119,9 @@ def _as_array(X: Any) -> Any:
 
 def _one_row(X: Any, A: Any) -> Any:
     """A row of ones with the names and the precision of the collection."""
-    row = np.ones((1, A.shape[1]), dtype=A.dtype)
-    return type(X._meta)(row, columns=X.columns) if hasattr(X, "columns") else row
+    return _named(X, np.ones((1, A.shape[1]), dtype=A.dtype))
+
+
+def _named(X: Any, A: Array) -> Any:
+    """A as a data frame in memory if the collection is one, with its names."""
+    return type(X._meta)(A, columns=X.columns) if hasattr(X, "columns") else A
