@@ -166,13 +166,13 @@ def cluster(quick):
     header = ("estimator", "partitions", "passes", "round trips", "tasks", "seconds", "ms per trip")
     yield f"{n:,} x {d}, {k} components, two workers of one thread on this machine.\n"
     yield table(header, lines) + "\n"
-    yield "## Unit costs\n"
+    yield "### Unit costs\n"
     yield (
         "Of a pass, in nanoseconds for a byte on one core, by verb: "
         + ", ".join(f"{verb} {cost * 1e9:.3f}" for verb, cost in per_byte.items())
         + f". Of a round trip: {latency * 1e3:.1f} ms, and {per_task * 1e3:.2f} ms for each task in it.\n"
     )
-    yield "## Prediction\n"
+    yield "### Prediction\n"
     yield (
         "seconds = sum over verbs (passes x cost per byte) x bytes / workers + round trips x latency + "
         "tasks x cost of a task\n"
@@ -180,8 +180,8 @@ def cluster(quick):
     size, parts = 8 * TARGET["n"] * TARGET["d"], 8 * TARGET["n"] * TARGET["d"] // TARGET["partition"]
     yield (
         f"For 10^9 x 10^3 in double precision ({size / 1e12:.0f} TB), {TARGET['k']} components, "
-        f"{TARGET['workers']} workers of one core like this one, {parts:,} partitions of 1 GB, all of it in the "
-        f"memory of the workers ({size / TARGET['workers'] / 1e9:.0f} GB each):\n"
+        f"{TARGET['workers']} workers of one core like this one, {parts:,} partitions of 1 GB, all of "
+        f"it in the memory of the workers ({size / TARGET['workers'] / 1e9:.0f} GB each):\n"
     )
     lines = []
     for name, m, count, _ in found:
@@ -199,10 +199,10 @@ def main():
     note = " A quick run on small data: the numbers say that it runs, no more." if options.quick else ""
     load = os.getloadavg()[0]
     parts = [
-        "## Growth with the rows, in memory\n",
+        "### Growth with the rows, in memory\n",
         f"{machine()}; load {load:.1f} at the start. Written by `make scaling`.{note}\n",
         growth(80_000 if options.quick else 10_240_000) + "\n",
-        "## Growth with the partitions, on a cluster\n",
+        "### Growth with the partitions, on a cluster\n",
         *cluster(options.quick),
     ]
     options.out.parent.mkdir(parents=True, exist_ok=True)
