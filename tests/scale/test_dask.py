@@ -256,22 +256,35 @@ def test_no_future_outlives_the_fit(dask_client):
     assert released(dask_client)
 
 
-def test_round_trips_do_not_grow_with_partitions_nor_messages_with_rows(trips, local, X, monkeypatch):
-    packets, real = [], adapter.submit
+@pytest.fixture
+def packets(monkeypatch):
+    """Sizes of the packets with functions and directions that are sent."""
+    sizes, real = [], adapter.submit
 
     def submit(client, fn, *arguments, name):
-        packets.extend(part for part in arguments[0][:1] if isinstance(part, bytes))
+        sizes.extend(len(part) for part in arguments[0][:1] if isinstance(part, bytes))
         return real(client, fn, *arguments, name=name)
 
     monkeypatch.setattr(adapter, "submit", submit)
+    return sizes
+
+
+def test_round_trips_do_not_grow_with_partitions_nor_packets_with_rows(trips, packets, local, X):
     _, seen = trips
     counts = []
     for lengths in (LENGTHS, (1_000,) * 36):
         seen.clear()
         assert_same(TL1PCA(K).fit(from_memory(X, lengths)), local["TL1PCA"])
         counts.append(len(seen))
-    assert counts[0] == counts[1] < 40
-    assert max(map(len, packets)) < 20_000
+    assert max(counts) < 40
+    assert max(counts) - min(counts) <= 4  # rounding may decide on one step more
+    assert max(packets) < 20_000
+
+
+def test_large_packets_travel_by_themselves(packets, local, monkeypatch):
+    monkeypatch.setattr(adapter, "_PACKET", 100)
+    assert_same(TL1SubspacePCA(K, random_state=0).fit(data()), local["TL1SubspacePCA"])
+    assert 100 < max(packets) < 20_000
 
 
 # ---------------------------------------------------------------- what can go wrong
