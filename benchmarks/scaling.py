@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.decomposition import PCA
 
-from speed import interleaved, machine, table
+from measure import interleaved, machine
+from speed import table
 from tl1pca import TL1PCA, TL1SubspacePCA
 from tl1pca.rows import dask as adapter
 
@@ -40,11 +41,9 @@ def growth(largest, d=20, k=5):
     X *= 0.8 ** np.arange(d)
     X[rng.random(largest) < 0.05] *= 8.0
     while n <= largest:
-        seconds = interleaved(
-            {name: lambda fit=fit, m=n: fit.fit(X[:m]) for name, fit in fits.items()}, 5 if n < 10**6 else 1
-        )
+        seconds = interleaved({name: lambda fit=fit, m=n: fit.fit(X[:m]) for name, fit in fits.items()})
         sizes.append(n)
-        rows.append([seconds[name] for name in fits])
+        rows.append([float(np.median(seconds[name])) for name in fits])
         n *= 2
     half = len(sizes) // 2
     slopes = [np.polyfit(np.log(sizes[half:]), np.log(column[half:]), 1)[0] for column in np.array(rows).T]
@@ -122,7 +121,8 @@ def costs(client, d, k):
         adapter.gather(client, adapter.submit(client, abs, list(range(n_tasks)), name="empty"))
 
     few, many = 1, 257
-    seconds = interleaved({**verbs, few: lambda: trip(few), many: lambda: trip(many)}, 3)
+    runs = interleaved({**verbs, few: lambda: trip(few), many: lambda: trip(many)})
+    seconds = {name: float(np.median(values)) for name, values in runs.items()}
     per_task = max(seconds[many] - seconds[few], 0.0) / (many - few)
     latency = seconds[few]
     per_byte = {verb: max(seconds[verb] - latency, 0.0) / (8.0 * n * d) for verb in verbs}

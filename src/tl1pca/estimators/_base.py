@@ -27,6 +27,7 @@ from ..solvers import principal_axes, span
 from ..statistics import NORMAL_CONSISTENCY, some_rows, tl1_scale, weighted_median
 from ._dask import lazy
 from ._opening import check_data, is_foreign, open_data
+from ._watching import CallbackSupportMixin, watched, with_callbacks
 
 Array = NDArray[Any]
 Center = str | Sequence[float] | Array | None
@@ -49,11 +50,12 @@ class Problem:
     observed: Array | None = None
 
 
-class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What can be done with a fit, whichever method it comes from."""
 
     n_components: int | float | None
     random_state: int | np.random.RandomState | None
+    verbose: bool
 
     components_: Array
     mean_: Array
@@ -209,6 +211,7 @@ class CentredPCA(BasePCA, ABC):
         """Directions in the (possibly reduced) space of the rows."""
 
     # ---------------------------------------------------------------- fitting
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the components to the rows of X.
 
@@ -225,6 +228,10 @@ class CentredPCA(BasePCA, ABC):
         self
         """
         self._check_parameters()
+        with watched(self, X, y):
+            return self._fit(X, sample_weight)
+
+    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         data = open_data(self, X, sample_weight, missing=self._takes_missing)
         rows, observed = data.rows, data.observed
         k, share = self._check_n_components(min(rows.shape))

@@ -68,6 +68,8 @@ class DispersionPCA(BaseDispersionPCA):
     center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
     random_state : int, RandomState or None, default=None
         For solvers that draw; the default one does not.
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -109,6 +111,7 @@ class DispersionPCA(BaseDispersionPCA):
         extraction: str = "greedy",
         center: Center = "spatial_median",
         random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.operator = operator
@@ -116,6 +119,7 @@ class DispersionPCA(BaseDispersionPCA):
         self.extraction = extraction
         self.center = center
         self.random_state = random_state
+        self.verbose = verbose
 
     def _operator(self) -> Operator:
         return TL1() if self.operator is None else self.operator
@@ -180,6 +184,8 @@ class TL1PCA(BaseDispersionPCA):
         start rows that are ascended.
     random_state : int, RandomState or None, default=None
         For ``solver="paper"``; the default solver draws nothing.
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -238,6 +244,7 @@ class TL1PCA(BaseDispersionPCA):
         max_iter: int = 1000,
         n_starts: int = 1,
         random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.a = a
@@ -247,6 +254,7 @@ class TL1PCA(BaseDispersionPCA):
         self.max_iter = max_iter
         self.n_starts = n_starts
         self.random_state = random_state
+        self.verbose = verbose
 
     def _operator(self) -> Operator:
         return TL1(a=self.a)

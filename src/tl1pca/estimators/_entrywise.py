@@ -42,6 +42,8 @@ class L1ReconstructionPCA(CentredPCA):
     tol : float, default=1e-8
         Relative decrease of the objective at which to stop.
     max_iter : int, default=200
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -87,12 +89,14 @@ class L1ReconstructionPCA(CentredPCA):
         center: Center = "median",
         tol: float = 1e-8,
         max_iter: int = 200,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.solver = solver
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         check_iteration(self.tol, self.max_iter)
@@ -174,6 +178,8 @@ class L1BestFitPCA(CentredPCA):
         Number of components; a share in (0, 1) of the total dispersion; None
         keeps all that the rows span.
     center : None, "mean", "median", "spatial_median" or array-like, default="median"
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -208,9 +214,16 @@ class L1BestFitPCA(CentredPCA):
     random_state = None
     _rotates = False
 
-    def __init__(self, n_components: int | float | None = None, *, center: Center = "median"):
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        center: Center = "median",
+        verbose: bool = False,
+    ):
         self.n_components = n_components
         self.center = center
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         """Nothing to check beyond what `fit` does."""

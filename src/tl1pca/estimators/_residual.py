@@ -37,7 +37,7 @@ class BaseResidualPCA(CentredPCA):
         distances = Residual(problem.rows, operator).distances(start)
         settled = operator.resolve(distances, problem.rows.weights)
         residual = Residual(problem.rows, settled)
-        solution = SubspaceMM(tol=self.tol, max_iter=self.max_iter).minimize(residual, start)
+        solution = SubspaceMM(tol=self.tol, max_iter=self.max_iter).minimize(residual, start, distances)
         self._unit = settled.rescaled(1.0 / problem.factor).unit_value(problem.factor)
         return Extraction(solution.W, (solution.path,), solution.converged)
 
@@ -64,8 +64,11 @@ class ResidualPCA(BaseResidualPCA):
         classical PCA.
     center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
     tol : float, default=1e-8
-        Relative decrease of the objective at which to stop.
+        Relative decrease of the objective at which to stop; tol^(2/3), with
+        longer steps, above 5000 rows.
     max_iter : int, default=1000
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -98,12 +101,14 @@ class ResidualPCA(BaseResidualPCA):
         center: Center = "spatial_median",
         tol: float = 1e-8,
         max_iter: int = 1000,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.operator = operator
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     def _operator(self) -> Operator:
         return Huber() if self.operator is None else self.operator
@@ -135,8 +140,11 @@ class R1PCA(BaseResidualPCA):
         where c is the median distance to the classical subspace.
     center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
     tol : float, default=1e-8
-        Relative decrease of the objective at which to stop.
+        Relative decrease of the objective at which to stop; tol^(2/3), with
+        longer steps, above 5000 rows.
     max_iter : int, default=1000
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -169,12 +177,14 @@ class R1PCA(BaseResidualPCA):
         center: Center = "spatial_median",
         tol: float = 1e-8,
         max_iter: int = 1000,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.weights = weights
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     def _operator(self) -> Operator:
         operator: Any = _WEIGHTS[self.weights]

@@ -16,6 +16,7 @@ from ..solvers.subspace import fit_subspace
 from ._base import BasePCA, product, safe_factor, signed_rows
 from ._dask import lazy
 from ._opening import open_data
+from ._watching import watched, with_callbacks
 
 Array = NDArray[Any]
 
@@ -54,6 +55,8 @@ class TL1SubspacePCA(BasePCA):
     random_state : int, RandomState or None, default=None
         Draws pairs of rows, and the rows of the start when there are more
         than max(1000, min(5 n_features, 4000)).
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -110,6 +113,7 @@ class TL1SubspacePCA(BasePCA):
         n_directions: int = 250,
         reweight: bool = True,
         random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.breakdown = breakdown
@@ -117,6 +121,7 @@ class TL1SubspacePCA(BasePCA):
         self.n_directions = n_directions
         self.reweight = reweight
         self.random_state = random_state
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         if not isinstance(self.breakdown, Real) or not 0 < self.breakdown <= 0.5:
@@ -128,6 +133,7 @@ class TL1SubspacePCA(BasePCA):
         if not isinstance(self.reweight, bool | np.bool_):
             raise TypeError(f"reweight must be True or False, got {self.reweight!r}.")
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit the subspace to the majority of the rows of X.
 
@@ -142,6 +148,10 @@ class TL1SubspacePCA(BasePCA):
         self
         """
         self._check_parameters()
+        with watched(self, X, y):
+            return self._fit(X)
+
+    def _fit(self, X: ArrayLike) -> Self:
         data = open_data(self, X)
         rows, basis = data.rows, None
         k, share = self._check_n_components(min(rows.shape))

@@ -144,9 +144,14 @@ def outlyingness_orders(T: Array, count: int, tol: float, n_scale: int = 500) ->
     pick = np.linspace(0, n - 1, min(n, n_scale)).astype(int)
     orders = []
     for location, scale in grown_halves(T[:, pick], int(np.ceil(count / n * len(pick))), tol):
-        R, zero = np.abs(T - location[:, None]), scale <= tol
-        R[~zero] /= scale[~zero, None]
-        orders.append(np.lexsort((R[~zero].max(axis=0, initial=0.0), (R[zero] > tol).sum(axis=0))))
+        live = scale > tol
+        R, off = T - location[:, None], np.zeros(n, dtype=int)
+        if not live.all():
+            off = (np.abs(R[~live]) > tol).sum(axis=0)
+            R = R[live]
+        R *= 1.0 / scale[live, None]
+        far = np.maximum(R.max(axis=0, initial=0.0), -R.min(axis=0, initial=0.0))
+        orders.append(np.lexsort((far, off)))
     return orders
 
 
@@ -226,9 +231,9 @@ def _principal(A: Array, n_axes: int) -> tuple[Array, Array]:
     n, d = A.shape
     n_axes = min(n_axes, n, d)
     if d <= n:
-        values, axes = scatter_axes(A.T @ A, n_axes)
+        values, axes = scatter_axes(A.T @ A, n_axes, rough=True)
     else:
-        values, U = scatter_axes(A @ A.T, n_axes)
+        values, U = scatter_axes(A @ A.T, n_axes, rough=True)
         axes = np.linalg.qr(A.T @ U)[0]
     return np.maximum(values, 0.0) / n, axes
 
