@@ -164,7 +164,10 @@ def cluster(quick):
         for name, m, count, seconds in found
     ]
     header = ("estimator", "partitions", "passes", "round trips", "tasks", "seconds", "ms per trip")
-    yield f"{n:,} x {d}, {k} components, two workers of one thread on this machine.\n"
+    yield (
+        f"{n:,} x {d}, {k} components, two workers of one thread on this machine. Each number of partitions "
+        "draws rows of its own, so the steps differ a little.\n"
+    )
     yield table(header, lines) + "\n"
     yield "### Unit costs\n"
     yield (
@@ -200,7 +203,7 @@ def main():
     load = os.getloadavg()[0]
     parts = [
         "### Growth with the rows, in memory\n",
-        f"{machine()}; load {load:.1f} at the start. Written by `make scaling`.{note}\n",
+        f"{machine()[-1]}; load {load:.1f} at the start. Written by `make scaling`.{note}\n",
         growth(80_000 if options.quick else 10_240_000) + "\n",
         "### Growth with the partitions, on a cluster\n",
         *cluster(options.quick),
