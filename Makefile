@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test lint bench scaling docs clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -32,6 +32,9 @@ lint: $(STAMP)  ## ruff, mypy (strict) and the layers of the package
 
 bench: $(STAMP)  ## time and quality as ratios against peers; tables go to benchmarks/results/
 	$(BIN)/python benchmarks/speed.py
+
+scaling: $(STAMP)  ## growth with rows and partitions; tables go to benchmarks/results/scaling.md
+	$(BIN)/python benchmarks/scaling.py
 
 docs: $(STAMP)  ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 import tl1pca
 from tl1pca.rows import ArrayRows, DenseRows
+from tl1pca.rows.dask import open_rows
 
 #: Every estimator of the package; a new class is covered by adding it here.
 ESTIMATORS = [
@@ -65,8 +66,16 @@ def _array(library, X, weights):
     return ArrayRows(xp.asarray(X), weights=None if weights is None else xp.asarray(weights))
 
 
+def dask(X, weights):
+    """Partitions of unequal length, one of them empty; needs the fixture `dask_client`."""
+    array = pytest.importorskip("dask.array")
+    n = len(X)
+    lengths = n // 3, 0, n // 2, n - n // 3 - n // 2
+    return open_rows(array.from_array(X, chunks=(lengths, X.shape[1])), weights)
+
+
 #: How each adapter of the port is made from an array and its row weights.
-ADAPTERS = [dense, array_api_strict, torch]
+ADAPTERS = [dense, array_api_strict, torch, dask]
 
 
 def name(thing):

@@ -25,6 +25,7 @@ from ..operators import TL1
 from ..rows import Rows
 from ..solvers import principal_axes, span
 from ..statistics import NORMAL_CONSISTENCY, some_rows, tl1_scale, weighted_median
+from ._dask import lazy
 from ._opening import check_data, is_foreign, open_data
 from ._watching import CallbackSupportMixin, watched, with_callbacks
 
@@ -60,6 +61,11 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
     mean_: Array
     n_components_: int
 
+    #: Whether the method asks only the port, so that the rows may be anywhere.
+    _takes_lazy = False
+    #: Fitted attributes with an entry for every training row.
+    _per_row: tuple[str, ...] = ()
+
     def _check_n_components(self, most: int) -> tuple[int | None, float | None]:
         """Number of components or share of the dispersion, whichever is given; neither for None."""
         k = self.n_components
@@ -78,10 +84,15 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             f"n_components must be None, an integer from 1 to {most} or a share in (0, 1), got {k!r}."
         )
 
+    def _lazy_obstacle(self) -> str | None:
+        """Why these parameters need all rows in memory, if they do."""
+        return None if self._takes_lazy else "its solver works on single entries of all rows at once"
+
     @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
+    @lazy
     def transform(self, X: ArrayLike) -> Array:
         """Scores of the rows of X: least squares coefficients in the components.
 
@@ -95,6 +106,7 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         """
         return self._scores(self._check_new(X))
 
+    @lazy
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Rows in the units of the data for given scores.
 
@@ -115,6 +127,7 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             )
         return scores @ beside(self.components_, scores) + beside(self.mean_, scores)
 
+    @lazy
     def score_samples(self, X: ArrayLike) -> Array:
         """Minus the distance of every row to the fitted subspace, in the units of the data.
 
@@ -183,6 +196,11 @@ class CentredPCA(BasePCA, ABC):
     #: Why a solver may fail to converge and what to do, for the warning.
     _advice = "Increase max_iter or tol."
 
+    def _lazy_obstacle(self) -> str | None:
+        if isinstance(self.center, str) and self.center == "median":
+            return "center='median' sorts every column; center='spatial_median' does not"
+        return super()._lazy_obstacle()
+
     # ---------------------------------------------------------------- to be given by a method
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -200,6 +218,7 @@ class CentredPCA(BasePCA, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Arrays of other libraries and Dask collections: see "Scaling" in the documentation.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative row weights; a weight of two is a row that occurs twice.

@@ -100,6 +100,8 @@ class DispersionPCA(BaseDispersionPCA):
     (1, 2)
     """
 
+    _takes_lazy = True
+
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -136,6 +138,10 @@ class DispersionPCA(BaseDispersionPCA):
             raise ValueError(
                 "a='auto' is defined per component; use extraction='greedy' or give a number for a."
             )
+
+    def _lazy_obstacle(self) -> str | None:
+        chosen = choose_solver(self.solver, self._operator(), self.extraction)
+        return super()._lazy_obstacle() or solver_obstacle(chosen)
 
     def _parts(self, problem: Problem) -> tuple[Solver, str]:
         return choose_solver(self.solver, self._operator(), self.extraction), self.extraction
@@ -225,6 +231,8 @@ class TL1PCA(BaseDispersionPCA):
     (34, 1)
     """
 
+    _takes_lazy = True
+
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -259,6 +267,9 @@ class TL1PCA(BaseDispersionPCA):
         if not isinstance(self.solver, Solver) and self.solver not in ("auto", "paper"):
             raise ValueError(f"solver must be 'auto', 'paper' or a Solver object, got {self.solver!r}.")
 
+    def _lazy_obstacle(self) -> str | None:
+        return super()._lazy_obstacle() or solver_obstacle(self.solver)
+
     def _parts(self, problem: Problem) -> tuple[Solver, str]:
         if isinstance(self.solver, Solver):
             return self.solver, "greedy"
@@ -283,6 +294,15 @@ def choose_solver(solver: str | Solver, operator: Operator, extraction: str) -> 
     if not operator.concave:
         return FixedPoint()
     return SphereAscent() if extraction == "greedy" else StiefelAscent()
+
+
+def solver_obstacle(solver: str | Solver) -> str | None:
+    """Why a solver needs all rows in memory, if it does."""
+    if solver == "paper" or isinstance(solver, PaperAscent):
+        return "the paper's algorithm starts from every row in turn; solver='auto' does not"
+    if isinstance(solver, FixedPoint):
+        return f"{type(solver).__name__} keeps the signs of all scores; a concave operator does without it"
+    return None
 
 
 def check_iteration(tol: float, max_iter: int) -> None:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite, va
 
 from .._arrays import like, namespace, to_numpy
 from ..rows import ArrayRows, DenseRows, Rows
+from ._dask import is_dask, open_dask
 
 Array = NDArray[Any]
 
@@ -37,7 +38,8 @@ def open_data(
         Learns the names and the number of the features.
     X : array-like of shape (n_samples, n_features)
         An array of another library stays where it is when scikit-learn's
-        configuration has ``array_api_dispatch=True``.
+        configuration has ``array_api_dispatch=True``. A Dask array or data
+        frame stays on its cluster, unless it is small.
     sample_weight : array-like of shape (n_samples,), optional
     missing : bool, default=False
         Whether NaN marks a missing entry.
@@ -46,6 +48,13 @@ def open_data(
     -------
     Data
     """
+    if is_dask(X):
+        opened = open_dask(estimator, X, sample_weight)
+        if isinstance(opened, Rows):
+            extent = opened.extent()
+            assert_all_finite(np.array([extent]), estimator_name=type(estimator).__name__, input_name="X")
+            return Data(opened, extent)
+        X, sample_weight = opened
     data = check_data(estimator, X, reset=True)
     weights = _check_weights(sample_weight, data)
     if weights is not None and not bool(namespace(weights).all(weights > 0)):

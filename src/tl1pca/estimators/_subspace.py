@@ -14,6 +14,7 @@ from .._arrays import cast, double, namespace
 from ..diagnostics import Cutoffs
 from ..solvers.subspace import fit_subspace
 from ._base import BasePCA, product, safe_factor, signed_rows
+from ._dask import lazy
 from ._opening import open_data
 from ._watching import watched, with_callbacks
 
@@ -100,6 +101,9 @@ class TL1SubspacePCA(BasePCA):
     True
     """
 
+    _takes_lazy = True
+    _per_row = ("score_distances_", "orthogonal_distances_", "flags_", "weights_")
+
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -136,6 +140,7 @@ class TL1SubspacePCA(BasePCA):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Arrays of other libraries and Dask collections: see "Scaling" in the documentation.
         y : ignored
 
         Returns
@@ -198,6 +203,7 @@ class TL1SubspacePCA(BasePCA):
         self.converged_ = fit.converged
         return self
 
+    @lazy
     def distances(self, X: ArrayLike) -> tuple[Array, Array]:
         """Score and orthogonal distances of the rows of X.
 
@@ -211,6 +217,7 @@ class TL1SubspacePCA(BasePCA):
         """
         return diagnostics.distances(self._check_new(X), self)
 
+    @lazy
     def decision_function(self, X: ArrayLike) -> Array:
         """One minus the larger of the two distances over its cut-off: negative for outliers.
 
@@ -224,6 +231,7 @@ class TL1SubspacePCA(BasePCA):
         """
         return 1.0 - diagnostics.excess(*self.distances(X), self.cutoffs_, self.n_components_)
 
+    @lazy
     def predict(self, X: ArrayLike) -> Array:
         """+1 for regular rows and -1 for outliers, leverage points among them.
 

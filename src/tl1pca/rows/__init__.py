@@ -2,7 +2,8 @@
 
 from .array import ArrayRows
 from .base import Rows
+from .dask import DaskRows
 from .deflated import DeflatedRows
 from .dense import DenseRows
 
-__all__ = ["ArrayRows", "DeflatedRows", "DenseRows", "Rows"]
+__all__ = ["ArrayRows", "DaskRows", "DeflatedRows", "DenseRows", "Rows"]
