@@ -20,12 +20,11 @@ Array = NDArray[Any]
 NORMAL_CONSISTENCY = 1.7450738164605932
 
 
-def some_rows(n: int) -> Array:
+def some_rows(n: int, most: int = 20_000) -> Array:
     """Indices of at most 20,000 of n rows, ordered: enough for a median or a mode.
 
     A permutation of fixed seed, so that a result depends on the data alone.
     """
-    most = 20_000
     return np.arange(n) if n <= most else np.sort(np.random.RandomState(0).permutation(n)[:most])
 
 

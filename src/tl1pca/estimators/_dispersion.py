@@ -20,6 +20,8 @@ Array = NDArray[Any]
 class BaseDispersionPCA(CentredPCA):
     """Composition of operator, solver and extraction; a preset says which."""
 
+    _in_memory = None
+
     @abstractmethod
     def _operator(self) -> Operator:
         """The operator of the method, its parameters not yet checked."""
@@ -132,6 +134,9 @@ class DispersionPCA(BaseDispersionPCA):
             raise ValueError(
                 "a='auto' is defined per component; use extraction='greedy' or give a number for a."
             )
+
+    def _needs_memory(self) -> str | None:
+        return super()._needs_memory() or whole(self.solver)
 
     def _parts(self, problem: Problem) -> tuple[Solver, str]:
         return choose_solver(self.solver, self._operator(), self.extraction), self.extraction
@@ -251,6 +256,9 @@ class TL1PCA(BaseDispersionPCA):
         if not isinstance(self.solver, Solver) and self.solver not in ("auto", "paper"):
             raise ValueError(f"solver must be 'auto', 'paper' or a Solver object, got {self.solver!r}.")
 
+    def _needs_memory(self) -> str | None:
+        return super()._needs_memory() or whole(self.solver)
+
     def _parts(self, problem: Problem) -> tuple[Solver, str]:
         if isinstance(self.solver, Solver):
             return self.solver, "greedy"
@@ -264,6 +272,13 @@ class TL1PCA(BaseDispersionPCA):
             self.a_ = np.array([path[-1] for path in self.objective_path_])
         else:
             self.a_ = np.full(self.n_components_, float(self.a))
+
+
+def whole(solver: str | Solver) -> str | None:
+    """Why a solver needs all rows in memory; None for those that ask the port alone."""
+    if solver == "auto" or type(solver) in (FixedPoint, SphereAscent, StiefelAscent):
+        return None
+    return f"with solver={solver!r} compares all rows with each other"
 
 
 def choose_solver(solver: str | Solver, operator: Operator, extraction: str) -> Solver:

@@ -21,6 +21,7 @@ class BaseResidualPCA(CentredPCA):
     tol: float
     max_iter: int
     random_state = None
+    _in_memory = None
 
     @abstractmethod
     def _operator(self) -> Operator:

@@ -8,13 +8,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .. import diagnostics
 from .._arrays import cast, double, namespace
 from ..diagnostics import Cutoffs
 from ..solvers.subspace import fit_subspace
 from ._base import BasePCA, product, safe_factor, signed_rows
-from ._opening import open_data
+from ._opening import check_new, open_data
 
 Array = NDArray[Any]
 
@@ -97,6 +98,8 @@ class TL1SubspacePCA(BasePCA):
     True
     """
 
+    _in_memory = None
+
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -129,7 +132,9 @@ class TL1SubspacePCA(BasePCA):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or what is read in blocks: a memory map, a zarr array, any object
+            with shape, dtype and row slicing, a pyarrow ParquetFile or Dataset.
         y : ignored
 
         Returns
@@ -199,7 +204,8 @@ class TL1SubspacePCA(BasePCA):
         -------
         score_distances, orthogonal_distances : ndarray of shape (n_samples,)
         """
-        return diagnostics.distances(self._check_new(X), self)
+        check_is_fitted(self)
+        return self._by_rows(lambda rows: diagnostics.distances(rows, self), check_new(self, X))
 
     def decision_function(self, X: ArrayLike) -> Array:
         """One minus the larger of the two distances over its cut-off: negative for outliers.

@@ -2,7 +2,10 @@
 
 from .array import ArrayRows
 from .base import Rows
+from .blocks import BlockRows
 from .deflated import DeflatedRows
 from .dense import DenseRows
+from .sources import Source
+from .sparse import SparseRows
 
-__all__ = ["ArrayRows", "DeflatedRows", "DenseRows", "Rows"]
+__all__ = ["ArrayRows", "BlockRows", "DeflatedRows", "DenseRows", "Rows", "Source", "SparseRows"]
