@@ -19,8 +19,8 @@ Array = NDArray[Any]
 class BlockRows(HostRows):
     """Adapter for a source; every verb reads it once, and each block is a `DenseRows`.
 
-    In memory are three blocks of 32 MiB (or the chunks of the source, where
-    these are larger), the scores (n, k) that a solver holds, and samples of
+    In memory are three blocks of 16 MiB (or the chunks or row groups of the
+    source, where these are larger), the scores (n, k) that a solver holds, and samples of
     at most 20,000 rows.
 
     Parameters

@@ -16,7 +16,7 @@ from ..statistics import some_rows
 Array = NDArray[Any]
 
 #: Bytes of a block; a pass holds three of them: computed with, read, and being converted.
-BLOCK_BYTES = 1 << 25
+BLOCK_BYTES = 1 << 24
 #: Entries of the rows that the first pass keeps: samples drawn later cost no pass of their own.
 KEPT = 1 << 23
 
@@ -130,7 +130,7 @@ class SliceSource(Source):
 
 
 class ParquetSource(Source):
-    """Rows of a Parquet file or of a data set of files.
+    """Rows of a Parquet file or of a data set of files, one row group at a time.
 
     Parameters
     ----------
@@ -180,12 +180,18 @@ class ParquetSource(Source):
             yield block[:filled]
 
     def _batches(self, step: int) -> Iterator[Any]:
+        """Batches of rows. pyarrow reads far ahead where it may, in the end the whole file: it may not."""
         names = self._schema.names
         if not self._dataset:
-            return iter(self._X.iter_batches(batch_size=step, columns=names))
-        # Read ahead by one: the usual sixteen batches would be held in memory.
-        ahead = {"batch_readahead": 1, "fragment_readahead": 1}
-        return iter(self._X.to_batches(batch_size=step, columns=names, **ahead))
+            for group in range(self._X.num_row_groups):
+                yield from self._X.iter_batches(batch_size=step, row_groups=[group], columns=names)
+            return
+        from pyarrow import dataset
+
+        options = {"batch_readahead": 1, "fragment_readahead": 1}
+        if isinstance(getattr(self._X, "format", None), dataset.ParquetFileFormat):
+            options["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(pre_buffer=False)
+        yield from self._X.to_batches(batch_size=step, columns=names, **options)
 
     def _write(self, block: Array, batch: Any) -> None:
         import pyarrow as pa
