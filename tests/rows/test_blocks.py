@@ -88,7 +88,13 @@ def test_an_error_of_the_reader_arrives_and_no_thread_is_left():
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [("float32", "float32"), ("float64", "float64"), ("int16", "float64"), (">f4", "float64"), ("bool", "float64")],
+    [
+        ("float32", "float32"),
+        ("float64", "float64"),
+        ("int16", "float64"),
+        (">f4", "float64"),
+        ("bool", "float64"),
+    ],
 )
 def test_precision(given, expected):
     data = (X > 2).astype(given)

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zarr
-
 from limited_fit import ESTIMATORS
 
 ROWS, COLUMNS, PIECE = 640_000, 250, 16_000
