@@ -27,6 +27,9 @@ def rows(adapter, monkeypatch):
     monkeypatch.setattr("tl1pca.rows.array._SCORES", 40)
     monkeypatch.setattr("tl1pca.rows.dense._BLOCK", 40)
     monkeypatch.setattr("tl1pca.rows.dense._FOLD", 40)
+    monkeypatch.setattr("tl1pca.rows.sources.BLOCK_BYTES", 7 * 6 * 8)
+    monkeypatch.setattr("tl1pca.rows.sparse._BLOCK", 40)
+    monkeypatch.setattr("tl1pca.rows.sparse._FOLD", 7)
     rows = adapter(X, V)
     return rows.shifted(rows.put(M))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self
@@ -26,7 +26,7 @@ from ..rows import Rows
 from ..solvers import principal_axes, span
 from ..statistics import NORMAL_CONSISTENCY, some_rows, tl1_scale, weighted_median
 from ._dask import lazy
-from ._opening import check_data, is_foreign, open_data
+from ._opening import check_new, is_foreign, is_sparse, open_data, parts
 from ._watching import CallbackSupportMixin, watched, with_callbacks
 
 Array = NDArray[Any]
@@ -61,10 +61,18 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
     mean_: Array
     n_components_: int
 
-    #: Whether the method asks only the port, so that the rows may be anywhere.
-    _takes_lazy = False
+    #: Why X must be dense and in memory to be fitted; None where the solver asks the port alone.
+    _in_memory: str | None = "works on all rows at once"
+    #: Whether an array of another library is worked on where it is, and not on the host.
+    _at_home = False
+    #: Whether NaN marks a missing entry.
+    _takes_missing = False
     #: Fitted attributes with an entry for every training row.
     _per_row: tuple[str, ...] = ()
+
+    def _needs_memory(self) -> str | None:
+        """`_in_memory`, or what the parameters add to it."""
+        return self._in_memory
 
     def _check_n_components(self, most: int) -> tuple[int | None, float | None]:
         """Number of components or share of the dispersion, whichever is given; neither for None."""
@@ -84,10 +92,6 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             f"n_components must be None, an integer from 1 to {most} or a share in (0, 1), got {k!r}."
         )
 
-    def _lazy_obstacle(self) -> str | None:
-        """Why these parameters need all rows in memory, if they do."""
-        return None if self._takes_lazy else "its solver works on single entries of all rows at once"
-
     @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
@@ -98,13 +102,21 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or what is read in blocks, as in `fit`; what comes back is an
+            array in memory.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components_)
         """
-        return self._scores(self._check_new(X))
+        check_is_fitted(self)
+        data: Any = check_new(self, X)
+        if not is_sparse(data):
+            return self._by_rows(self._scores, data)
+        self._check_finite(data)
+        dual = beside(self._dual(), data.data)
+        return data @ dual - beside(self.mean_, data.data) @ dual
 
     @lazy
     def inverse_transform(self, X: ArrayLike) -> Array:
@@ -139,7 +151,11 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         -------
         ndarray of shape (n_samples,)
         """
-        rest = self._residuals(self._check_new(X))
+        check_is_fitted(self)
+        return self._by_rows(self._minus_distances, check_new(self, X))
+
+    def _minus_distances(self, X: Array) -> Array:
+        rest = self._residuals(X)
         xp = namespace(rest)
         size = xp.max(abs(rest), axis=1, keepdims=True)
         size = xp.where(size == 0, xp.ones_like(size), size)  # so that squares neither overflow nor vanish
@@ -161,11 +177,21 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         """
         return float(np.median(to_numpy(self.score_samples(X))))
 
-    def _check_new(self, X: ArrayLike) -> Array:
-        check_is_fitted(self)
-        data = check_data(self, X, reset=False)
-        assert_all_finite(data, estimator_name=type(self).__name__, input_name="X")
-        return data
+    def _by_rows(self, fn: Callable[[Array], Any], data: Any) -> Any:
+        """Values of fn for every row, one array or a tuple; it is given dense rows, all or in blocks."""
+        found = []
+        for part in parts(data):
+            self._check_finite(part)
+            found.append(fn(part))
+        if len(found) == 1:
+            return found[0]
+        if isinstance(found[0], tuple):
+            return tuple(np.concatenate(pieces) for pieces in zip(*found))
+        return np.concatenate(found)
+
+    def _check_finite(self, X: Any) -> None:
+        name = type(self).__name__
+        assert_all_finite(X, allow_nan=self._takes_missing, estimator_name=name, input_name="X")
 
     def _scores(self, X: Array) -> Array:
         return (X - beside(self.mean_, X)) @ beside(self._dual(), X)
@@ -181,6 +207,7 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.array_api_support = True
+        tags.input_tags.sparse = self._needs_memory() is None
         return tags
 
 
@@ -191,15 +218,8 @@ class CentredPCA(BasePCA, ABC):
 
     #: Whether the method may be solved in an orthonormal basis of the row space.
     _rotates = True
-    #: Whether NaN marks a missing entry.
-    _takes_missing = False
     #: Why a solver may fail to converge and what to do, for the warning.
     _advice = "Increase max_iter or tol."
-
-    def _lazy_obstacle(self) -> str | None:
-        if isinstance(self.center, str) and self.center == "median":
-            return "center='median' sorts every column; center='spatial_median' does not"
-        return super()._lazy_obstacle()
 
     # ---------------------------------------------------------------- to be given by a method
     @abstractmethod
@@ -211,14 +231,21 @@ class CentredPCA(BasePCA, ABC):
         """Directions in the (possibly reduced) space of the rows."""
 
     # ---------------------------------------------------------------- fitting
+    def _needs_memory(self) -> str | None:
+        if isinstance(self.center, str) and self.center == "median":
+            return self._in_memory or "with center='median' sorts whole columns"
+        return self._in_memory
+
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the components to the rows of X.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Arrays of other libraries and Dask collections: see "Scaling" in the documentation.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or what is read in blocks: a memory map, a zarr array, any object
+            with shape, dtype and row slicing, a pyarrow ParquetFile or Dataset;
+            or a Dask array or data frame. See "Scaling" in the documentation.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative row weights; a weight of two is a row that occurs twice.
@@ -250,6 +277,9 @@ class CentredPCA(BasePCA, ABC):
         problem = Problem(rows, k, share, factor, check_random_state(self.random_state), observed)
         extraction = self._solve(problem)
         self._store(problem, extraction, mean, basis)
+        if is_foreign(X):  # the host may have solved it
+            for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
+                setattr(self, name, like(getattr(self, name), X))
         return self
 
     def _locate(self, rows: Rows, observed: Array | None, center: Center) -> Array:
@@ -328,7 +358,7 @@ def _explained(rows: Rows, W: Array) -> tuple[Array, Array, int]:
     squared distance to the subspace. Medians are those of `some_rows`.
     """
     few = some_rows(rows.shape[0])
-    part, T = rows.sample(few), rows.project(W)
+    part, T = rows if len(few) == rows.shape[0] else rows.sample(few), rows.project(W)
     each, v = np.arange(len(few)), None if rows.weights is None else rows.pick(rows.weights, few)
     t = rows.pick(T, few).astype(np.float64)
     r = part.pick(part.split(_orthonormal(W))[1], each).astype(np.float64)

@@ -36,11 +36,11 @@ def open_dask(estimator: Any, X: Any, sample_weight: Any) -> Rows | tuple[Any, A
 
     Raises readable errors for methods that need all rows in memory.
     """
-    name, obstacle = type(estimator).__name__, estimator._lazy_obstacle()
-    if obstacle is not None:
+    name, reason = type(estimator).__name__, estimator._needs_memory()
+    if reason is not None:
         raise ValueError(
-            f"{name} cannot be fitted to a Dask collection: {obstacle}. If the data fit into memory, "
-            f"fit X.compute() instead; if not, TL1SubspacePCA and TL1PCA take them as they are."
+            f"{name} {reason}, and takes data in memory only, not a Dask collection. Fit X.compute() if you "
+            "have the memory, or use TL1SubspacePCA, which works on a cluster."
         )
     A = _as_array(X)
     n, d = A.shape

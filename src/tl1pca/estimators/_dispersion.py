@@ -20,6 +20,8 @@ Array = NDArray[Any]
 class BaseDispersionPCA(CentredPCA):
     """Composition of operator, solver and extraction; a preset says which."""
 
+    _in_memory = None
+
     @abstractmethod
     def _operator(self) -> Operator:
         """The operator of the method, its parameters not yet checked."""
@@ -100,8 +102,6 @@ class DispersionPCA(BaseDispersionPCA):
     (1, 2)
     """
 
-    _takes_lazy = True
-
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -139,9 +139,13 @@ class DispersionPCA(BaseDispersionPCA):
                 "a='auto' is defined per component; use extraction='greedy' or give a number for a."
             )
 
-    def _lazy_obstacle(self) -> str | None:
+    def _needs_memory(self) -> str | None:
+        return super()._needs_memory() or whole(self.solver)
+
+    @property
+    def _at_home(self) -> bool:  # type: ignore[override]
         chosen = choose_solver(self.solver, self._operator(), self.extraction)
-        return super()._lazy_obstacle() or solver_obstacle(chosen)
+        return self.extraction == "greedy" and isinstance(chosen, SphereAscent)
 
     def _parts(self, problem: Problem) -> tuple[Solver, str]:
         return choose_solver(self.solver, self._operator(), self.extraction), self.extraction
@@ -231,8 +235,6 @@ class TL1PCA(BaseDispersionPCA):
     (34, 1)
     """
 
-    _takes_lazy = True
-
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -267,8 +269,12 @@ class TL1PCA(BaseDispersionPCA):
         if not isinstance(self.solver, Solver) and self.solver not in ("auto", "paper"):
             raise ValueError(f"solver must be 'auto', 'paper' or a Solver object, got {self.solver!r}.")
 
-    def _lazy_obstacle(self) -> str | None:
-        return super()._lazy_obstacle() or solver_obstacle(self.solver)
+    def _needs_memory(self) -> str | None:
+        return super()._needs_memory() or whole(self.solver)
+
+    @property
+    def _at_home(self) -> bool:  # type: ignore[override]
+        return self.solver == "auto" or isinstance(self.solver, SphereAscent)
 
     def _parts(self, problem: Problem) -> tuple[Solver, str]:
         if isinstance(self.solver, Solver):
@@ -285,6 +291,13 @@ class TL1PCA(BaseDispersionPCA):
             self.a_ = np.full(self.n_components_, float(self.a))
 
 
+def whole(solver: str | Solver) -> str | None:
+    """Why a solver needs all rows in memory; None for those that ask the port alone."""
+    if solver == "auto" or type(solver) in (FixedPoint, SphereAscent, StiefelAscent):
+        return None
+    return f"with solver={solver!r} compares all rows with each other"
+
+
 def choose_solver(solver: str | Solver, operator: Operator, extraction: str) -> Solver:
     """The solver object behind a name; "auto" goes by the promises of the operator."""
     if isinstance(solver, Solver):
@@ -294,15 +307,6 @@ def choose_solver(solver: str | Solver, operator: Operator, extraction: str) -> 
     if not operator.concave:
         return FixedPoint()
     return SphereAscent() if extraction == "greedy" else StiefelAscent()
-
-
-def solver_obstacle(solver: str | Solver) -> str | None:
-    """Why a solver needs all rows in memory, if it does."""
-    if solver == "paper" or isinstance(solver, PaperAscent):
-        return "the paper's algorithm starts from every row in turn; solver='auto' does not"
-    if isinstance(solver, FixedPoint):
-        return f"{type(solver).__name__} keeps the signs of all scores; a concave operator does without it"
-    return None
 
 
 def check_iteration(tol: float, max_iter: int) -> None:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import assert_all_finite, check_is_fitted
+from numpy.typing import NDArray
 
 from ..extraction import Extraction
 from ..location import host_weights, locate
@@ -15,7 +14,6 @@ from ..rows import DenseRows, Rows
 from ..solvers.entrywise import fit_l1_low_rank, fit_l1_star, l1_scores
 from ._base import Center, CentredPCA, Problem
 from ._dispersion import check_iteration
-from ._opening import check_data
 
 Array = NDArray[Any]
 
@@ -80,6 +78,7 @@ class L1ReconstructionPCA(CentredPCA):
     random_state = None
     _rotates = False
     _takes_missing = True
+    _in_memory = "fits all entries at once"
 
     def __init__(
         self,
@@ -141,12 +140,6 @@ class L1ReconstructionPCA(CentredPCA):
 
     def _objective_unit(self, factor: float) -> float:
         return 1.0 / factor
-
-    def _check_new(self, X: ArrayLike) -> Array:
-        check_is_fitted(self)
-        data = check_data(self, X, reset=False)
-        assert_all_finite(data, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
-        return data
 
     def _scores(self, X: Array) -> Array:
         observed = ~np.isnan(X)
@@ -213,6 +206,7 @@ class L1BestFitPCA(CentredPCA):
 
     random_state = None
     _rotates = False
+    _in_memory = "solves linear programs over all entries"
 
     def __init__(
         self,

@@ -6,9 +6,11 @@ from abc import abstractmethod
 from typing import Any
 
 from ..extraction import Extraction
+from ..location import host_weights
 from ..objectives import Residual
 from ..operators import Cauchy, Huber, Lp, Operator
 from ..solvers import SubspaceMM, principal_axes
+from ..statistics import some_rows
 from ._base import Center, CentredPCA, Problem
 from ._dispersion import check_iteration
 
@@ -21,6 +23,7 @@ class BaseResidualPCA(CentredPCA):
     tol: float
     max_iter: int
     random_state = None
+    _in_memory = None
 
     @abstractmethod
     def _operator(self) -> Operator:
@@ -35,7 +38,8 @@ class BaseResidualPCA(CentredPCA):
         start = principal_axes(problem.rows, k)
         operator = self._operator().rescaled(problem.factor)
         distances = Residual(problem.rows, operator).distances(start)
-        settled = operator.resolve(distances, problem.rows.weights)
+        few = some_rows(problem.rows.shape[0])
+        settled = operator.resolve(problem.rows.pick(distances, few), host_weights(problem.rows, few))
         residual = Residual(problem.rows, settled)
         solution = SubspaceMM(tol=self.tol, max_iter=self.max_iter).minimize(residual, start, distances)
         self._unit = settled.rescaled(1.0 / problem.factor).unit_value(problem.factor)

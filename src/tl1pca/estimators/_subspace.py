@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .. import diagnostics
 from .._arrays import cast, double, namespace
@@ -15,7 +16,7 @@ from ..diagnostics import Cutoffs
 from ..solvers.subspace import fit_subspace
 from ._base import BasePCA, product, safe_factor, signed_rows
 from ._dask import lazy
-from ._opening import open_data
+from ._opening import check_new, open_data
 from ._watching import watched, with_callbacks
 
 Array = NDArray[Any]
@@ -101,7 +102,8 @@ class TL1SubspacePCA(BasePCA):
     True
     """
 
-    _takes_lazy = True
+    _in_memory = None
+    _at_home = True
     _per_row = ("score_distances_", "orthogonal_distances_", "flags_", "weights_")
 
     def __init__(
@@ -139,8 +141,10 @@ class TL1SubspacePCA(BasePCA):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Arrays of other libraries and Dask collections: see "Scaling" in the documentation.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or what is read in blocks: a memory map, a zarr array, any object
+            with shape, dtype and row slicing, a pyarrow ParquetFile or Dataset;
+            or a Dask array or data frame. See "Scaling" in the documentation.
         y : ignored
 
         Returns
@@ -215,7 +219,8 @@ class TL1SubspacePCA(BasePCA):
         -------
         score_distances, orthogonal_distances : ndarray of shape (n_samples,)
         """
-        return diagnostics.distances(self._check_new(X), self)
+        check_is_fitted(self)
+        return self._by_rows(lambda rows: diagnostics.distances(rows, self), check_new(self, X))
 
     @lazy
     def decision_function(self, X: ArrayLike) -> Array:
