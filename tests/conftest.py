@@ -2,6 +2,9 @@
 
 import os
 
+# Before scipy is imported: scikit-learn dispatches to other array libraries only with it.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 

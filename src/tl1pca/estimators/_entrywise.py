@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arrays import like, namespace, to_numpy
 from ..extraction import Extraction
 from ..location import host_weights, locate
 from ..rows import DenseRows, Rows
@@ -142,14 +143,16 @@ class L1ReconstructionPCA(CentredPCA):
         return 1.0 / factor
 
     def _scores(self, X: Array) -> Array:
-        observed = ~np.isnan(X)
+        host = to_numpy(X)
+        observed = ~np.isnan(host)
         if observed.all():
             return super()._scores(X)
-        A = np.where(observed, X - self.mean_, 0.0)
-        return l1_scores(A, self.components_.T, observed).astype(X.dtype)
+        A = np.where(observed, host - to_numpy(self.mean_), 0.0)
+        return like(l1_scores(A, to_numpy(self.components_).T, observed), X)
 
     def _residuals(self, X: Array) -> Array:
-        return np.nan_to_num(super()._residuals(X))
+        xp, rest = namespace(X), super()._residuals(X)
+        return xp.where(xp.isnan(rest), xp.zeros_like(rest), rest)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -70,8 +70,9 @@ def _open_array(estimator: Any, X: Any, sample_weight: ArrayLike | None, missing
         data = to_numpy(data)
     weights = _check_weights(sample_weight, data)
     if weights is not None and not bool(namespace(weights).all(weights > 0)):
-        keep = weights > 0
-        data, weights = data[keep, :], weights[keep]
+        xp = namespace(weights)
+        keep = xp.nonzero(weights > 0)[0]
+        data, weights = xp.take(data, keep, axis=0), xp.take(weights, keep, axis=0)
     observed = None
     if missing:
         data, observed = _observed(data)

@@ -98,7 +98,7 @@ class SubspaceMM(BaseEstimator):
 
 
 def _weights(residual: Residual, r: Any) -> Any:
-    """psi(r)/r over the largest. A row in the subspace has infinite weight for l1: the floor keeps it finite."""
+    """psi(r)/r over the largest; a floor keeps it finite for l1 and a row in the subspace."""
     rows, operator = residual.rows, residual.operator
     floor = 1e-10 * rows.largest(r)
     weight = rows.map(lambda r: operator.weight(np.maximum(r, floor)), r)
