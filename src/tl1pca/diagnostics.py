@@ -111,14 +111,24 @@ def distances(X: ArrayLike, fitted: Fitted) -> tuple[Array, Array]:
         T = A @ dual
         sd[i : i + step] = score_distances(T, variances)
         A -= T @ W
-        od[i : i + step] = np.linalg.norm(A, axis=1)
+        od[i : i + step] = row_lengths(A)
     return sd, od
 
 
 def score_distances(T: Array, variances: Array) -> Array:
     """sqrt(sum_j t_j^2 / l_j); a component without variance says nothing."""
     live = variances > 1e-20 * variances.max(initial=0.0)
-    return np.asarray(np.sqrt((T[:, live] ** 2) @ (1.0 / variances[live])))
+    return np.linalg.norm(T[:, live] / np.sqrt(variances[live]), axis=1)
+
+
+def row_lengths(A: Array) -> Array:
+    """Lengths of the rows, whatever their size: squares neither overflow nor vanish."""
+    top = float(np.abs(A).max(initial=0.0))
+    if top == 0.0 or float(np.finfo(A.dtype).tiny) ** 0.25 < top < float(np.finfo(A.dtype).max) ** 0.25:
+        return np.linalg.norm(A, axis=1)
+    size = np.abs(A).max(axis=1, initial=0.0, keepdims=True)
+    size[size == 0] = 1.0
+    return np.asarray(size[:, 0] * np.linalg.norm(A / size, axis=1))
 
 
 def cutoffs(orthogonal_distances: Array, n_components: int, level: float = 0.975) -> Cutoffs:
@@ -135,7 +145,7 @@ def cutoffs(orthogonal_distances: Array, n_components: int, level: float = 0.975
     -------
     Cutoffs
     """
-    z = np.cbrt(np.asarray(orthogonal_distances, dtype=np.float64) ** 2)
+    z = np.cbrt(np.asarray(orthogonal_distances, dtype=np.float64)) ** 2
     middle = float(np.median(z))
     mad = 1.4826 * float(np.median(np.abs(z - middle)))
     orthogonal = max(middle + mad * float(ndtri(level)), 0.0) ** 1.5

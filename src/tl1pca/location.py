@@ -114,15 +114,20 @@ def _newton_median(rows: Rows, sample: Array) -> Array:
     if spread == 0.0:
         return delta
     # With the curvature of a sample each step leaves a few per cent of the error of the last.
-    tol = 1e-11 if len(sample) == rows.shape[0] else 1e-5
+    tol, near = (1e-11, np.inf) if len(sample) == rows.shape[0] else (1e-5, 1e-2 * spread)
     here, tried = _pull(rows, squares, delta, spread), -1
     for _ in range(100):
         nearest = int(np.argmin(((A - delta) ** 2).sum(axis=1)))
-        if nearest != tried and np.linalg.norm(A[nearest] - delta) <= 1e-2 * spread:
+        gap = float(np.linalg.norm(A[nearest] - delta))
+        if gap <= 1e-6 * spread or (gap <= near and nearest != tried):
             tried = nearest
-            if _is_median(rows, squares, A[nearest]):
+            away = _way_out(rows, squares, A[nearest])
+            if not away.any():
                 return np.asarray(A[nearest])
-        step = _newton_step(A - delta, v, here.force, here.mass, rows.mass)
+            if gap <= 1e-6 * spread:  # where every step ends on the row again
+                delta = A[nearest] + away
+                here = _pull(rows, squares, delta, spread)
+        step = _newton_step(A - delta, v, here.force, here.mass)
         for move in (step, 0.25 * step, here.force / here.mass):  # the last, Weiszfeld's, never fails
             there = _pull(rows, squares, delta + move, spread)
             # Near the minimum the sum is flat to rounding and only the step still tells.
@@ -149,20 +154,30 @@ def _pull(rows: Rows, squares: Array, delta: Array, spread: float) -> _Pull:
     return _Pull(float(total), float(mass), np.asarray(G[:, 0] - mass * delta))
 
 
-def _is_median(rows: Rows, squares: Array, row: Array) -> bool:
-    """Whether the pull of the other rows does not exceed the weight at this one."""
+def _way_out(rows: Rows, squares: Array, row: Array) -> Array:
+    """Descent step from a row (Vardi and Zhang 2000); zero if the row is the median.
+
+    It is when the pull of the other rows does not exceed the weight there.
+    """
     r = _distances(rows.project(row), squares, row)
     here = r <= 1e-7 * float(r.max())
     inverse = np.where(here, 0.0, 1.0 / np.where(here, 1.0, r))
-    pull = rows.pullback(inverse) - float(rows.total(np.asarray, inverse)) * row
-    return bool(np.linalg.norm(pull) <= float(rows.total(lambda z: z.astype(np.float64), here)))
+    mass = float(rows.total(np.asarray, inverse))
+    pull = rows.pullback(inverse) - mass * row
+    strength = float(np.linalg.norm(pull))
+    held = float(rows.total(lambda z: z.astype(np.float64), here))
+    return np.asarray(max(0.0, 1.0 - held / strength) * pull / mass if strength > 0 else np.zeros_like(pull))
 
 
-def _newton_step(A: Array, v: Array, pull: Array, mass: float, total: float) -> Array:
+def _newton_step(A: Array, v: Array, pull: Array, mass: float) -> Array:
     """Solve (mass I - sum v a a'/|a|^3) x = pull by conjugate gradients, the sum from a sample."""
+    top = float(np.abs(A).max(initial=0.0))
+    if top == 0.0:
+        return pull / mass
+    # The matrix is free of units, and so are its parts: no cube over- or underflows.
+    A = A / top
     length = np.sqrt(np.einsum("ij,ij->i", A, A))
-    floor = 1e-12 * float(length.max(initial=0.0))
-    bend = (total / v.sum()) * v / np.maximum(length, floor) ** 3
+    bend = v / np.maximum(length, 1e-12) ** 3
     # On the sample the two parts balance exactly; scaled, their difference stays definite.
     share = mass / float(bend @ length**2)
     x, r = np.zeros_like(pull), pull.copy()

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..diagnostics import row_lengths
 from ..extraction import Extraction
 from ..geometry import largest_entry_signs
 from ..location import locate
@@ -125,10 +126,7 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        rest = self._residuals(self._check_new(X))
-        size = np.abs(rest).max(axis=1, initial=0.0, keepdims=True)
-        size[size == 0] = 1.0  # so that squares neither overflow nor vanish
-        return np.asarray(-size[:, 0] * np.linalg.norm(rest / size, axis=1))
+        return -row_lengths(self._residuals(self._check_new(X)))
 
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Minus the median distance to the subspace: half of the rows reconstruct at least so well.
@@ -337,7 +335,7 @@ def safe_factor(X: Array) -> float:
     top = max(float(X.max()), -float(X.min()))
     if top == 0.0 or float(info.tiny) ** 0.25 < top < float(info.max) ** 0.25:
         return 1.0
-    return float(2.0 ** (-np.frexp(top)[1]))
+    return float(2.0 ** min(-int(np.frexp(top)[1]), info.maxexp - 1))
 
 
 def product(x: Array, *factors: float, dtype: Any = np.float64) -> Array:

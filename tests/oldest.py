@@ -1,0 +1,55 @@
+"""The tests with the oldest versions that pyproject.toml promises to work with; ``make oldest``.
+
+The bounds are read from pyproject.toml: what the package and its extras ask
+for is installed at exactly its lower bound, what only the tests need (pytest,
+hypothesis, polars, ...) as new as it gets.
+
+python tests/oldest.py VENV [PYTEST ARGUMENTS]
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TOOLS = ("pytest", "pytest-xdist", "hypothesis", "polars", "scikit-image", "psutil")
+
+
+def lower_bounds(project):
+    """Requirements of the package and of its extras, pinned to their lower bounds."""
+    extras = project["optional-dependencies"]
+    asked = [*project["dependencies"], *(r for name in extras if name != "dev" for r in extras[name])]
+    pins = {}
+    for requirement in asked:
+        found = re.fullmatch(r"([\w.-]+)(\[[\w,]+\])?>=([\w.]+)", requirement.replace(" ", ""))
+        if found:
+            pins[found[1]] = f"{found[1]}{found[2] or ''}=={found[3]}"
+        elif not requirement.startswith(project["name"]):
+            raise SystemExit(f"pyproject.toml asks for {requirement!r}, which has no lower bound to test.")
+    return sorted(pins.values())
+
+
+def main(venv, *arguments):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    oldest = ".".join(re.search(r">=\s*(\d+)\.(\d+)", project["requires-python"]).groups())
+    if ".".join(map(str, sys.version_info[:2])) != oldest:
+        raise SystemExit(f"The oldest Python is {oldest}: make oldest PYTHON=python{oldest}")
+    pins = lower_bounds(project)
+    python = str(Path(venv) / "bin" / "python")
+    subprocess.run([sys.executable, "-m", "venv", "--clear", venv], check=True)
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*install, *pins, *TOOLS], check=True, cwd=ROOT)
+    subprocess.run([*install, "--no-deps", "--editable", "."], check=True, cwd=ROOT)
+    print("Oldest versions:", *pins, flush=True)
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTHONPATH", None)
+    # Old libraries use what their own, newer dependencies have deprecated since.
+    command = [python, "-m", "pytest", "-q", "-W", "ignore::DeprecationWarning", *arguments]
+    raise SystemExit(subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,136 @@
+"""``make torture``: everything at full size, and a page of what was tried and what failed.
+
+python -m torture.run [--cases N] [--trials N] [--fits N] [--workers N] [--out PATH.md]
+"""
+
+import argparse
+import json
+import platform
+import sys
+import tempfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import tl1pca
+from support import ESTIMATORS
+from tl1pca._files import write_atomically
+from torture import faults, hard_cases, interrupts, kills, load
+
+#: Share of the kills that each target gets; what it costs to start decides.
+SHARES = {"tl1pca.save": 0.5, "tl1pca reproduce operators": 0.2}
+DEFAULT_SHARE = 0.15
+#: Growth over all fits that counts as flat.
+FLAT = 8 << 20
+COMMANDS = {"save": "tl1pca.save", "reproduce": "tl1pca reproduce"}
+FAULTS = (("full", "disk full"), ("readonly", "folder that may not be written to"))
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def killed(trials):
+    """One row for each target."""
+    rows = []
+    for target in kills.targets():
+        count = max(4, round(trials * SHARES.get(target.name, DEFAULT_SHARE)))
+        with tempfile.TemporaryDirectory() as folder:
+            tally = kills.torture(target, Path(folder), count)
+        for fault in tally.faults:
+            say(f"{target.name}: {fault}")
+        say(
+            f"{target.name}: {tally.killed} kills, {tally.during_write} in a write, {len(tally.faults)} faults"
+        )
+        rows.append([tally.name, tally.trials, tally.killed, tally.during_write, len(tally.faults)])
+    return rows
+
+
+def faulted():
+    rows = []
+    for what in COMMANDS:
+        for fault, label in FAULTS:
+            code, said, before, after = faults.meet(fault, what)
+            clear = code == 1 and "Traceback" not in said
+            rows.append([COMMANDS[what], label, int(not clear), int(after != before)])
+    return rows
+
+
+def interrupted():
+    rows = []
+    for index in range(len(ESTIMATORS)):
+        took = [interrupts.seconds_to_return(index, wait) for wait in (0.5, 1.3)]
+        slow = sum(answer != "interrupted" or seconds > 1.0 for seconds, answer in took)
+        rows.append([interrupts.label(index), len(took), f"{max(t for t, _ in took):.2f}", slow])
+        say(*rows[-1])
+    return rows
+
+
+def loaded(fits):
+    wrong = load.with_threads()
+    grown = load.growth(fits, warm_up=1000)
+    first, second = load.across_processes()
+    return [
+        ["8 threads that share estimators", f"{8 * 20 * len(ESTIMATORS)} fits and transforms", len(wrong)],
+        [f"memory over {fits} fits", f"{grown / 2**20:+.1f} MiB", int(grown > FLAT)],
+        ["processes with other hash seeds", "2", int(not first == second == load.digests())],
+    ]
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(map(str, row)) + " |" for row in [head, ["---"] * len(head), *rows]]
+    return "\n".join(lines) + "\n"
+
+
+def page(summary):
+    """The summary as Markdown."""
+    by_name = summary["hard cases"]
+    total = sum(count for _, count, _ in by_name)
+    parts = [
+        f"{total} hard cases, {sum(r[2] for r in summary['kills'])} kills, "
+        f"{len(summary['faults'])} faults, {sum(r[1] for r in summary['interrupts'])} interrupts: "
+        f"**{summary['failures']} failures**. {summary['where']}, {summary['minutes']} minutes.\n",
+        "**Killed** at random moments; half of the kills wait until a file is being written\n",
+        table(("command", "trials", "killed", "in a write", "damaged or lost"), summary["kills"]),
+        "**Faults**\n",
+        table(("command", "fault", "unclear", "changed or left behind"), summary["faults"]),
+        "**Ctrl-C** during a long fit\n",
+        table(("estimator", "tries", "seconds to return, worst", "over a second"), summary["interrupts"]),
+        "**Hard cases** by estimator\n",
+        table(("estimator", "cases", "failed"), by_name),
+        "**Hard cases** by kind of data\n",
+        table(("data", "cases"), summary["kinds"]),
+        "**Load**\n",
+        table(("what", "how much", "failures"), summary["load"]),
+    ]
+    return "\n".join(parts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--trials", type=int, default=60)
+    parser.add_argument("--fits", type=int, default=10_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/torture.md"))
+    options = parser.parse_args()
+    start = time.monotonic()
+    summary = {"faults": faulted(), "kills": killed(options.trials), "interrupts": interrupted()}
+    by_estimator, by_kind, failed = hard_cases.torture(options.cases, options.workers, say)
+    summary["hard cases"] = [[name, n, len(failed.get(name, []))] for name, n in sorted(by_estimator.items())]
+    summary["kinds"] = sorted(map(list, by_kind.items()))
+    summary["failed"] = [list(entry) for entries in failed.values() for entry in entries]
+    summary["load"] = loaded(options.fits)
+    counts = {"faults": (2, 3), "kills": (4,), "interrupts": (3,), "hard cases": (2,), "load": (2,)}
+    summary["failures"] = sum(row[i] for part in counts for row in summary[part] for i in counts[part])
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    summary["where"] = f"tl1pca {tl1pca.__version__}, Python {platform.python_version()}, {libraries}"
+    summary["minutes"] = round((time.monotonic() - start) / 60, 1)
+    write_atomically(options.out, page(summary))
+    write_atomically(options.out.with_suffix(".json"), json.dumps(summary, indent=1) + "\n")
+    say(page(summary))
+    sys.exit(int(summary["failures"] > 0))
+
+
+if __name__ == "__main__":
+    main()
