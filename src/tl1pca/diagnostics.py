@@ -118,14 +118,14 @@ def distances(X: ArrayLike, fitted: Fitted) -> tuple[Array, Array]:
 def score_distances(T: Array, variances: Array) -> Array:
     """sqrt(sum_j t_j^2 / l_j); a component without variance says nothing."""
     live = variances > 1e-20 * variances.max(initial=0.0)
-    return np.linalg.norm(T[:, live] / np.sqrt(variances[live]), axis=1)
+    return np.asarray(np.linalg.norm(T[:, live] / np.sqrt(variances[live]), axis=1))
 
 
 def row_lengths(A: Array) -> Array:
     """Lengths of the rows, whatever their size: squares neither overflow nor vanish."""
     top = float(np.abs(A).max(initial=0.0))
     if top == 0.0 or float(np.finfo(A.dtype).tiny) ** 0.25 < top < float(np.finfo(A.dtype).max) ** 0.25:
-        return np.linalg.norm(A, axis=1)
+        return np.asarray(np.linalg.norm(A, axis=1))
     size = np.abs(A).max(axis=1, initial=0.0, keepdims=True)
     size[size == 0] = 1.0
     return np.asarray(size[:, 0] * np.linalg.norm(A / size, axis=1))

@@ -39,20 +39,18 @@ def killed(trials):
             tally = kills.torture(target, Path(folder), count)
         for fault in tally.faults:
             say(f"{target.name}: {fault}")
-        say(
-            f"{target.name}: {tally.killed} kills, {tally.during_write} in a write, {len(tally.faults)} faults"
-        )
+        say(f"{target.name}: {tally.killed} kills, {len(tally.faults)} faults")
         rows.append([tally.name, tally.trials, tally.killed, tally.during_write, len(tally.faults)])
     return rows
 
 
 def faulted():
     rows = []
-    for what in COMMANDS:
+    for what, command in COMMANDS.items():
         for fault, label in FAULTS:
             code, said, before, after = faults.meet(fault, what)
             clear = code == 1 and "Traceback" not in said
-            rows.append([COMMANDS[what], label, int(not clear), int(after != before)])
+            rows.append([command, label, int(not clear), int(after != before)])
     return rows
 
 
