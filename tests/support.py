@@ -3,10 +3,12 @@
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from sklearn.base import clone
 
 import tl1pca
+from tl1pca.rows import ArrayRows, DenseRows
 
 #: Every estimator of the package; a new class is covered by adding it here.
 ESTIMATORS = [
@@ -44,6 +46,27 @@ OPERATORS = [
     tl1pca.Huber(c=1.0),
     tl1pca.Cauchy(c=1.0),
 ]
+
+
+def dense(X, weights):
+    return DenseRows(X, weights=weights)
+
+
+def array_api_strict(X, weights):
+    return _array("array_api_strict", X, weights)
+
+
+def torch(X, weights):
+    return _array("torch", X, weights)
+
+
+def _array(library, X, weights):
+    xp = pytest.importorskip(library)
+    return ArrayRows(xp.asarray(X), weights=None if weights is None else xp.asarray(weights))
+
+
+#: How each adapter of the port is made from an array and its row weights.
+ADAPTERS = [dense, array_api_strict, torch]
 
 
 def name(thing):

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri, ndtri
 
+from ._arrays import cast, double, like, namespace, to_numpy
+
 __all__ = [
     "Cutoffs",
     "Diagnostics",
@@ -101,34 +103,42 @@ def distances(X: ArrayLike, fitted: Fitted) -> tuple[Array, Array]:
     >>> distances(X, PCA(1).fit(X))[1].round(3).tolist()
     [0.0, 0.0, 0.0, 0.1, 0.1]
     """
-    data, W = np.asarray(X), np.asarray(fitted.components_)
-    dual = np.linalg.pinv(W.astype(np.float64))  # the transpose where the components are orthonormal
-    variances = np.asarray(fitted.explained_variance_, dtype=np.float64)
-    sd, od = np.empty(len(data)), np.empty(len(data))
-    step = max(256, (1 << 18) // max(1, data.shape[1]))
-    for i in range(0, len(data), step):
-        A = np.asarray(data[i : i + step] - fitted.mean_, dtype=np.float64)
+    data: Any = X if hasattr(X, "__array_namespace__") or hasattr(X, "detach") else np.asarray(X)
+    xp, W = namespace(data), to_numpy(fitted.components_).astype(np.float64)
+    # The dual is the transpose where the components are orthonormal.
+    basis, dual, mean = (
+        double(like(part, data)) for part in (W, np.linalg.pinv(W), to_numpy(fitted.mean_).astype(np.float64))
+    )
+    variances = to_numpy(fitted.explained_variance_).astype(np.float64)
+    step = max(256, (1 << (18 if xp is np else 26)) // max(1, data.shape[1]))
+    sd, od = [], []
+    for i in range(0, data.shape[0], step):
+        A = double(data[i : min(i + step, data.shape[0]), :]) - mean
         T = A @ dual
-        sd[i : i + step] = score_distances(T, variances)
-        A -= T @ W
-        od[i : i + step] = row_lengths(A)
-    return sd, od
+        A = A - T @ basis
+        sd.append(score_distances(T, variances))
+        od.append(row_lengths(A))
+    join = np.concatenate if xp is np else xp.concat
+    return join(sd), join(od)
 
 
 def score_distances(T: Array, variances: Array) -> Array:
     """sqrt(sum_j t_j^2 / l_j); a component without variance says nothing."""
     live = variances > 1e-20 * variances.max(initial=0.0)
-    return np.asarray(np.linalg.norm(T[:, live] / np.sqrt(variances[live]), axis=1))
+    inverse = np.where(live, 1.0 / np.sqrt(np.where(live, variances, 1.0)), 0.0)
+    Z = T * like(inverse, T)  # before the squares, which may overflow
+    return namespace(T).sqrt(namespace(T).sum(Z * Z, axis=1))
 
 
 def row_lengths(A: Array) -> Array:
     """Lengths of the rows, whatever their size: squares neither overflow nor vanish."""
-    top = float(np.abs(A).max(initial=0.0))
-    if top == 0.0 or float(np.finfo(A.dtype).tiny) ** 0.25 < top < float(np.finfo(A.dtype).max) ** 0.25:
-        return np.asarray(np.linalg.norm(A, axis=1))
-    size = np.abs(A).max(axis=1, initial=0.0, keepdims=True)
-    size[size == 0] = 1.0
-    return np.asarray(size[:, 0] * np.linalg.norm(A / size, axis=1))
+    xp = namespace(A)
+    size = xp.max(abs(A), axis=1, keepdims=True)
+    info, top = xp.finfo(A.dtype), float(xp.max(size))
+    if float(info.smallest_normal) ** 0.25 < top < float(info.max) ** 0.25:
+        return xp.sqrt(xp.sum(A * A, axis=1))
+    size = xp.where(size == 0, xp.ones_like(size), size)
+    return size[:, 0] * xp.sqrt(xp.sum((A / size) ** 2, axis=1))
 
 
 def cutoffs(orthogonal_distances: Array, n_components: int, level: float = 0.975) -> Cutoffs:
@@ -145,7 +155,7 @@ def cutoffs(orthogonal_distances: Array, n_components: int, level: float = 0.975
     -------
     Cutoffs
     """
-    z = np.cbrt(np.asarray(orthogonal_distances, dtype=np.float64)) ** 2
+    z = np.cbrt(to_numpy(orthogonal_distances).astype(np.float64)) ** 2
     middle = float(np.median(z))
     mad = 1.4826 * float(np.median(np.abs(z - middle)))
     orthogonal = max(middle + mad * float(ndtri(level)), 0.0) ** 1.5
@@ -154,22 +164,25 @@ def cutoffs(orthogonal_distances: Array, n_components: int, level: float = 0.975
 
 def flags(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs, n_components: int) -> Array:
     """Region of every row in the outlier map, as values of `Flag`."""
+    whole = namespace(score_distances).int64
     off = orthogonal_distances > _orthogonal_limit(score_distances, limits, n_components)
     far = score_distances > limits.score
-    return np.asarray(Flag.GOOD_LEVERAGE * far + Flag.ORTHOGONAL_OUTLIER * off, dtype=np.int64)
+    return int(Flag.GOOD_LEVERAGE) * cast(far, whole) + int(Flag.ORTHOGONAL_OUTLIER) * cast(off, whole)
 
 
 def excess(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs, n_components: int) -> Array:
     """The larger of the two distances over its cut-off: above one for rows that are not regular."""
-    limit = np.maximum(_orthogonal_limit(score_distances, limits, n_components), np.finfo(np.float64).tiny)
-    return np.maximum(score_distances / limits.score, np.minimum(orthogonal_distances, 1e300 * limit) / limit)
+    xp = namespace(score_distances)
+    limit = xp.maximum(_orthogonal_limit(score_distances, limits, n_components), np.finfo(np.float64).tiny)
+    return xp.maximum(score_distances / limits.score, xp.minimum(orthogonal_distances, 1e300 * limit) / limit)
 
 
 def _orthogonal_limit(score_distances: Array, limits: Cutoffs, n_components: int) -> Array:
     """Cut-off of the orthogonal distance, longer for rows far out in a tilted subspace."""
     n = limits.tilt
     longer = (1 + (1 + score_distances**2) / n) / (1 + (1 + n_components) / n)
-    return np.asarray(limits.orthogonal * np.sqrt(np.maximum(longer, 1.0)))
+    xp = namespace(score_distances)
+    return limits.orthogonal * xp.sqrt(xp.maximum(longer, 1.0))
 
 
 def diagnose(fitted: Fitted, X: ArrayLike) -> Diagnostics:
@@ -217,7 +230,7 @@ def principal_angles(first: ArrayLike, second: ArrayLike) -> Array:
     >>> principal_angles([[1.0, 0.0]], [[1.0, 1.0]]).round(6).tolist()
     [45.0]
     """
-    A, B = (_row_basis(getattr(side, "components_", side)) for side in (first, second))
+    A, B = (_row_basis(to_numpy(getattr(side, "components_", side))) for side in (first, second))
     if len(A) < len(B):
         A, B = B, A
     cosines = np.clip(np.linalg.svd(A @ B.T, compute_uv=False), 0.0, 1.0)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._arrays import columns, to_numpy
 from .geometry import complete_basis, orthonormalize, project_out, unit
+from .location import host_weights
 from .objectives import Dispersion
 from .operators import Operator
 from .rows import DeflatedRows, DenseRows, Rows
@@ -70,7 +72,7 @@ def greedy(
     """
     many = isinstance(solver, SphereAscent) and rows.shape[0] > SAMPLE_ABOVE
     floor = max(EXHAUSTED, ROUNDINGS * float(np.finfo(rows.dtype).eps)) * _longest(rows)
-    W = np.zeros((rows.shape[1], 0), dtype=rows.dtype)
+    W = rows.put(np.zeros((rows.shape[1], 0)))
     solutions: list[Solution] = []
     while W.shape[1] < n_components:
         left = DeflatedRows(rows, unit(W)) if W.shape[1] else rows
@@ -81,10 +83,10 @@ def greedy(
         else:
             new = [solver.maximize(Dispersion(left, operator), rng)]
         for solution in new:
-            w = solution.W[:, 0]
+            w = solution.W if many else rows.put(solution.W)
             if solver.orthogonal:
                 w = unit(project_out(unit(project_out(w, W)), W))
-            W = np.column_stack([W, w])
+            W = columns(W, w)
             solutions.append(solution)
             if enough is not None and enough(W):
                 n_components = W.shape[1]
@@ -93,7 +95,8 @@ def greedy(
     least = n_components if enough is None else 1  # rows that are all equal have no share to reach
     if W.shape[1] < least:
         paths += [(0.0,)] * (least - W.shape[1])
-        W = complete_basis(W, least) if solver.orthogonal else _pad(W, least)
+        complete = complete_basis if solver.orthogonal else _pad
+        W = rows.put(complete(to_numpy(W), least))
     return Extraction(W, tuple(paths), all(solution.converged for solution in solutions))
 
 
@@ -109,23 +112,24 @@ def _from_sample(
     n = rows.shape[0]
     # A permutation of fixed seed, so that the result depends on the data alone.
     order = np.random.RandomState(0).permutation(n)
-    part = left.sample(np.sort(order[:SAMPLE]))
+    part = _host(left, np.sort(order[:SAMPLE]))
     if not part.norms().any():
-        order = np.argsort(-left.norms(), kind="stable")
-        part = left.sample(order[:SAMPLE])
+        length = left.pick(left.norms(), np.arange(n))
+        part = _host(left, np.argsort(-length, kind="stable")[:SAMPLE])
     batch = min(n_components - W.shape[1], max(1, span(part)))
-    middle = rows.sample(np.sort(order[: min(8000, max(2000, n // 10))]))
-    curve = middle.sample(np.arange(CURVATURE))
+    index = np.sort(order[: min(8000, max(2000, n // 10))])
+    middle, curve = rows.sample(index), rows.sample(index[:: -(-len(index) // CURVATURE)])
     # Greedy directions of so few rows may miss or misplace some. Where the data are elliptical the
     # spherical axes are near the maximisers; the best of both spans is greedy inside it.
-    both = np.column_stack([_rough(part, operator, batch), spherical_axes(middle, batch)])
+    both = columns(rows.put(_rough(part, operator, batch)), spherical_axes(middle, batch))
     basis = orthonormalize(project_out(both, W))
-    inside = DenseRows(curve.project(basis), weights=curve.weights)
-    start = orthonormalize(basis @ _rough(inside, operator, batch))
+    scores = curve.pick(curve.project(basis), np.arange(curve.shape[0]))
+    inside = DenseRows(scores, weights=host_weights(curve))
+    start = orthonormalize(basis @ rows.put(_rough(inside, operator, batch)))
     found = polish(
         Dispersion(middle, operator), start, W, curve, widths=(0.5, 0.5, 0.5, 0.3, 0.3), tol=1.0, max_iter=1
     )
-    start = np.column_stack([solution.W for solution in found])
+    start = columns(*(solution.W for solution in found))
     return polish(
         Dispersion(rows, operator),
         start,
@@ -137,7 +141,12 @@ def _from_sample(
     )
 
 
-def _rough(rows: Rows, operator: Operator, n_directions: int) -> Array:
+def _host(rows: Rows, index: Array) -> DenseRows:
+    """Some rows, in memory."""
+    return DenseRows(rows.take(index), weights=host_weights(rows, index))
+
+
+def _rough(rows: DenseRows, operator: Operator, n_directions: int) -> Array:
     A = rows.take(np.arange(rows.shape[0]))
     v = np.ones(len(A), dtype=A.dtype) if rows.weights is None else rows.weights
     return rough_directions(A, v, operator, n_directions)
@@ -147,7 +156,7 @@ def _longest(rows: Rows) -> float:
     """Length of a long row; a few rows tell unless all of them are zero."""
     few = rows.take(np.arange(min(256, rows.shape[0])))
     length = float(np.sqrt(np.einsum("ij,ij->i", few, few)).max(initial=0.0))
-    return length or float(rows.norms().max(initial=0.0))
+    return length or rows.largest(rows.norms())
 
 
 def _exhausted(rows: Rows, floor: float) -> bool:
@@ -155,7 +164,7 @@ def _exhausted(rows: Rows, floor: float) -> bool:
     few = rows.take(np.arange(min(256, rows.shape[0])))
     if np.abs(few).max(initial=0.0) > floor:
         return False
-    return float(rows.norms().max(initial=0.0)) <= floor
+    return rows.largest(rows.norms()) <= floor
 
 
 def joint(rows: Rows, operator: Operator, solver: Solver, n_components: int) -> Extraction:

@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from ._arrays import columns, dots, like, namespace
+
 Array = NDArray[Any]
 
 
 def unit(v: Array) -> Array:
     """Columns scaled to length one; a zero column stays zero."""
-    length = np.linalg.norm(v, axis=0)
-    return np.asarray(v / np.where(length > 0, length, 1.0))
+    xp = namespace(v)
+    length = xp.sqrt(xp.sum(v * v, axis=0))
+    return v / xp.where(length > 0, length, xp.ones_like(length))
 
 
 def project_out(v: Array, basis: Array) -> Array:
@@ -100,20 +103,19 @@ def complete_basis(W: Array, n_columns: int) -> Array:
     Taken from the coordinate axes farthest from the span, so that the result
     is deterministic.
     """
-    d, j = W.shape
-    while j < n_columns:
+    while W.shape[1] < n_columns:
         free = 1.0 - np.einsum("ij,ij->i", W, W)
-        axis = np.zeros(d, dtype=W.dtype)
+        axis = np.zeros(len(W), dtype=W.dtype)
         axis[int(np.argmax(free))] = 1.0
-        W = np.column_stack([W, unit(project_out(axis, W))])
-        j += 1
+        W = columns(W, unit(project_out(axis, W))[:, None])
     return W
 
 
 def orthonormalize(W: Array) -> Array:
     """Orthonormal columns with the same nested spans and signs (Householder QR)."""
-    Q, R = linalg.qr(W, mode="economic")
-    return np.asarray(Q * np.where(np.diag(R) < 0, -1.0, 1.0).astype(W.dtype))
+    xp = namespace(W)
+    Q = xp.linalg.qr(W)[0]
+    return Q * xp.where(dots(Q, W[:, : Q.shape[1]]) < 0, like(-1.0, W), like(1.0, W))
 
 
 def largest_entry_signs(components: Array) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._arrays import namespace, to_numpy
 from .rows import DenseRows, Rows
 from .statistics import weighted_median
 
@@ -16,47 +17,49 @@ Array = NDArray[Any]
 
 CENTERS = (None, "mean", "median", "spatial_median")
 
+#: With more than twice so many rows the spatial median of a sample comes first.
+SAMPLE = 1000
 
-def locate(X: Array, center: str | Sequence[float] | Array | None, weights: Array | None = None) -> Array:
-    """Centre of the rows of X by name, or the given vector, checked.
+
+def locate(rows: Rows, center: str | Sequence[float] | Array | None) -> Array:
+    """Centre of rows by name, or the given vector, checked; at the home of the rows.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
+    rows : Rows
     center : None, "mean", "median", "spatial_median" or array-like of shape (d,)
-    weights : ndarray of shape (n,), optional
 
     Returns
     -------
-    ndarray of shape (d,), in the dtype of X
+    array of shape (d,), in the precision of the rows
 
     Examples
     --------
-    >>> locate(np.array([[0.0], [1.0], [8.0]]), "mean").tolist()
+    >>> locate(DenseRows(np.array([[0.0], [1.0], [8.0]])), "mean").tolist()
     [3.0]
     """
-    d = X.shape[1]
+    n, d = rows.shape
     if center is None:
-        return np.zeros(d, dtype=X.dtype)
+        return rows.put(np.zeros(d))
     if isinstance(center, str):
         if center == "mean":
-            return np.average(X, axis=0, weights=weights).astype(X.dtype)
+            return rows.mean()
         if center == "median":
-            return weighted_median(X, weights).astype(X.dtype)
+            return rows.put(weighted_median(rows.take(np.arange(n)), host_weights(rows)))
         if center == "spatial_median":
-            return spatial_median(X, weights).astype(X.dtype)
+            return spatial_median(rows)
         raise ValueError(f"center must be one of {CENTERS} or a vector of length {d}, got {center!r}.")
-    given = np.asarray(center, dtype=X.dtype)
+    given = np.asarray(center, dtype=rows.dtype)
     if given.shape != (d,):
         raise ValueError(
             f"center as a vector must have one entry per feature, shape ({d},), got shape {given.shape}."
         )
     if not np.isfinite(given).all():
         raise ValueError("center as a vector must be finite, got NaN or infinity in it.")
-    return given
+    return rows.put(given)
 
 
-def spatial_median(X: Array, weights: Array | None = None) -> Array:
+def spatial_median(rows: Rows) -> Array:
     """Point with the least sum of distances to the rows (the geometric or l1 median).
 
     Newton's method on a convex problem. With many rows it starts from the
@@ -65,33 +68,37 @@ def spatial_median(X: Array, weights: Array | None = None) -> Array:
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
-    weights : ndarray of shape (n,), optional
+    rows : Rows
 
     Returns
     -------
-    ndarray of shape (d,)
+    array of shape (d,)
 
     Examples
     --------
-    >>> spatial_median(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [90.0, 90.0]])).round(6).tolist()
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [90.0, 90.0]])
+    >>> spatial_median(DenseRows(X)).round(6).tolist()
     [0.5, 0.5]
     """
-    n, d = X.shape
+    n, d = rows.shape
+    many = n > 2 * SAMPLE and d > 1
+    # A permutation of fixed seed, so that the result depends on the data alone.
+    index = np.sort(np.random.RandomState(0).permutation(n)[:SAMPLE]) if many else np.arange(n)
+    A, v = rows.take(index), host_weights(rows, index)
     if d == 1:  # the ordinary median; between two middle values the criterion is flat
-        return weighted_median(X, weights)
-    if n > 2 * _SAMPLE:
-        index = np.sort(np.random.RandomState(0).permutation(n)[:_SAMPLE])
-        part = None if weights is None else weights[index]
-        center = spatial_median(X[index], part)
-    else:
-        index = np.arange(n)
-        center = weighted_median(X, weights)
-    rows = DenseRows(X, center.astype(X.dtype), weights)
-    return np.asarray(center + _newton_median(rows, index))
+        return rows.put(weighted_median(A, v))
+    center = to_numpy(spatial_median(DenseRows(A, weights=v))) if many else weighted_median(A, v)
+    start = rows.put(center)
+    weights = np.ones(len(A)) if v is None else v
+    delta = _newton_median(rows.shifted(start), rows.put(A - center), rows.put(weights))
+    return start + delta
 
 
-_SAMPLE = 1000
+def host_weights(rows: Rows, index: Array | None = None) -> Array | None:
+    """Row weights, of some rows or of all, as a NumPy array."""
+    if rows.weights is None:
+        return None
+    return rows.pick(rows.weights, np.arange(rows.shape[0]) if index is None else index)
 
 
 @dataclass(frozen=True)
@@ -103,88 +110,100 @@ class _Pull:
     force: Array
 
 
-def _newton_median(rows: Rows, sample: Array) -> Array:
-    """Spatial median of centred rows; the curvature comes from the sample."""
-    squares = rows.norms() ** 2
-    A = rows.take(sample)
-    v = np.ones(len(sample), dtype=A.dtype) if rows.weights is None else rows.weights[sample]
-    length = np.sqrt(np.einsum("ij,ij->i", A, A))
-    spread = float(np.median(length)) or float(np.sqrt(squares.max(initial=0.0)))
-    delta = np.zeros(rows.shape[1], dtype=rows.dtype)
+def _newton_median(rows: Rows, A: Array, v: Array) -> Array:
+    """Spatial median of centred rows; the curvature comes from A (m, d), some of them with weights v."""
+    xp = namespace(A)
+    squares = rows.map(lambda r: r * r, rows.norms())
+    length = to_numpy(xp.sqrt(xp.sum(A * A, axis=1)))
+    spread = float(np.median(length)) or float(np.sqrt(rows.largest(squares)))
+    delta = rows.put(np.zeros(rows.shape[1]))
     if spread == 0.0:
         return delta
     # With the curvature of a sample each step leaves a few per cent of the error of the last.
-    tol, near = (1e-11, np.inf) if len(sample) == rows.shape[0] else (1e-5, 1e-2 * spread)
+    tol, near = (1e-11, np.inf) if len(length) == rows.shape[0] else (1e-5, 1e-2 * spread)
     here, tried = _pull(rows, squares, delta, spread), -1
     for _ in range(100):
-        nearest = int(np.argmin(((A - delta) ** 2).sum(axis=1)))
-        gap = float(np.linalg.norm(A[nearest] - delta))
+        distances = xp.sqrt(xp.sum((A - delta) ** 2, axis=1))
+        nearest = int(xp.argmin(distances))
+        gap = float(distances[nearest])
         if gap <= 1e-6 * spread or (gap <= near and nearest != tried):
-            tried = nearest
-            away = _way_out(rows, squares, A[nearest])
-            if not away.any():
-                return np.asarray(A[nearest])
+            tried, row = nearest, A[nearest, :]
+            away = _way_out(rows, squares, row)
+            if away is None:
+                return row
             if gap <= 1e-6 * spread:  # where every step ends on the row again
-                delta = A[nearest] + away
+                delta = row + away
                 here = _pull(rows, squares, delta, spread)
-        step = _newton_step(A - delta, v, here.force, here.mass)
+        step = _newton_step(A - delta, v, here)
         for move in (step, 0.25 * step, here.force / here.mass):  # the last, Weiszfeld's, never fails
             there = _pull(rows, squares, delta + move, spread)
             # Near the minimum the sum is flat to rounding and only the step still tells.
             if there.total <= here.total * (1 + 1e-13):
                 break
         delta, here = delta + move, there
-        if np.linalg.norm(move) <= tol * spread:
+        if float(xp.sqrt(move @ move)) <= tol * spread:
             break
-    return np.asarray(delta)
+    return delta
 
 
-def _distances(t: Array, squares: Array, delta: Array) -> Array:
-    """|x - delta| from the scores t = x.delta and the squares |x|^2."""
-    return np.asarray(np.sqrt(np.maximum(squares - 2.0 * t + delta @ delta, 0.0)))
+def _distances(t: Any, squares: Any, size: float) -> Any:
+    """|x - delta| from the scores t = x.delta, the squares |x|^2 and |delta|^2."""
+    xp = namespace(t)
+    return xp.sqrt(xp.maximum(squares - 2.0 * t + size, 0.0))
 
 
-def _pull(rows: Rows, squares: Array, delta: Array, spread: float) -> _Pull:
-    def look(T: Array, s: Array) -> tuple[Array, ...]:
-        r = _distances(T[:, 0], s, delta)
-        inverse = 1.0 / np.maximum(r, 1e-12 * spread)
+def _pull(rows: Rows, squares: Any, delta: Array, spread: float) -> _Pull:
+    size, least = float(delta @ delta), 1e-12 * spread
+
+    def look(T: Any, s: Any) -> tuple[Any, ...]:
+        r = _distances(T[:, 0], s, size)
+        inverse = 1.0 / namespace(r).maximum(r, least)
         return inverse[:, None], r, inverse
 
     (total, mass), G = rows.fold(look, delta[:, None], squares)
-    return _Pull(float(total), float(mass), np.asarray(G[:, 0] - mass * delta))
+    return _Pull(float(total), float(mass), G[:, 0] - float(mass) * delta)
 
 
-def _way_out(rows: Rows, squares: Array, row: Array) -> Array:
-    """Descent step from a row (Vardi and Zhang 2000); zero if the row is the median.
+def _way_out(rows: Rows, squares: Any, row: Array) -> Array | None:
+    """Descent step from a row (Vardi and Zhang 2000); None if the row is the median.
 
     It is when the pull of the other rows does not exceed the weight there.
     """
-    r = _distances(rows.project(row), squares, row)
-    here = r <= 1e-7 * float(r.max())
-    inverse = np.where(here, 0.0, 1.0 / np.where(here, 1.0, r))
-    mass = float(rows.total(np.asarray, inverse))
-    pull = rows.pullback(inverse) - mass * row
-    strength = float(np.linalg.norm(pull))
-    held = float(rows.total(lambda z: z.astype(np.float64), here))
-    return np.asarray(max(0.0, 1.0 - held / strength) * pull / mass if strength > 0 else np.zeros_like(pull))
+    size = float(row @ row)
+    r = rows.map(lambda t, s: _distances(t, s, size), rows.project(row), squares)
+    near = 1e-7 * rows.largest(r)
+
+    def inverse(r: Any) -> Any:
+        xp = namespace(r)
+        return xp.where(r <= near, xp.zeros_like(r), 1.0 / xp.where(r <= near, xp.ones_like(r), r))
+
+    def here(r: Any) -> Any:
+        xp = namespace(r)
+        return xp.where(r <= near, xp.ones_like(r), xp.zeros_like(r))
+
+    mass, held = float(rows.total(inverse, r)), float(rows.total(here, r))
+    pull = rows.pullback(rows.map(inverse, r)) - mass * row
+    strength = float(pull @ pull) ** 0.5
+    return None if strength <= held else (1.0 - held / strength) / mass * pull
 
 
-def _newton_step(A: Array, v: Array, pull: Array, mass: float) -> Array:
+def _newton_step(A: Array, v: Array, here: _Pull) -> Array:
     """Solve (mass I - sum v a a'/|a|^3) x = pull by conjugate gradients, the sum from a sample."""
-    top = float(np.abs(A).max(initial=0.0))
+    xp = namespace(A)
+    top = float(xp.max(abs(A)))
     if top == 0.0:
-        return pull / mass
+        return here.force / here.mass
     # The matrix is free of units, and so are its parts: no cube over- or underflows.
     A = A / top
-    length = np.sqrt(np.einsum("ij,ij->i", A, A))
-    bend = v / np.maximum(length, 1e-12) ** 3
+    length = xp.sqrt(xp.sum(A * A, axis=1))
+    bend = v / xp.maximum(length, 1e-12) ** 3
     # On the sample the two parts balance exactly; scaled, their difference stays definite.
-    share = mass / float(bend @ length**2)
-    x, r = np.zeros_like(pull), pull.copy()
-    p, rr = r, float(pull @ pull)
+    share = here.mass / float(bend @ length**2)
+    x, r = xp.zeros_like(here.force), here.force
+    p, rr = r, float(r @ r)
     stop = 1e-8 * rr
     for _ in range(100):
-        q = mass * p - share * (A.T @ (bend * (A @ p)))
+        q = here.mass * p - share * (A.T @ (bend * (A @ p)))
         pq = float(p @ q)
         if pq <= 0 or rr <= stop:
             break
@@ -192,4 +211,4 @@ def _newton_step(A: Array, v: Array, pull: Array, mass: float) -> Array:
         r = r - (rr / pq) * q
         new = float(r @ r)
         p, rr = r + (new / rr) * p, new
-    return x if x.any() else pull / mass
+    return x if bool(xp.any(x != 0)) else here.force / here.mass

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._arrays import columns, like, namespace
 from .operators import TL1, Operator
 from .rows import Rows
 from .statistics import solve_tl1_scale
@@ -53,24 +54,29 @@ class Dispersion:
         alpha = self.scales(T)
         return self.operator.at(alpha, alpha)
 
-    def scales(self, T: Array, start: Array | None = None) -> Array:
+    def scales(self, T: Any) -> Array:
         """alpha of every column of the scores; zero where half of them are."""
         mass = self.rows.mass
-        columns = np.atleast_1d(self.rows.total(lambda t: (t != 0).astype(np.float64), T))
-        mean = np.atleast_1d(self.rows.total(np.abs, T)) / mass
-        alive = columns > (0.5 + 1e-12) * mass
+        count = np.atleast_1d(self.rows.total(lambda t: namespace(t).sign(abs(t)), T))
+        mean = np.atleast_1d(self.rows.total(abs, T)) / mass
+        alive = count > (0.5 + 1e-12) * mass
+        alpha = np.where(alive, self.refine(T, np.where(alive, mean, 1.0)), 0.0)
+        return alpha if T.ndim > 1 else alpha[0]
+
+    def refine(self, T: Any, alpha: Array, center: Array | float = 0.0) -> Array:
+        """alpha of every column of the scores less `center`, none of them zero, from a guess."""
+        mass = self.rows.mass
 
         def moments(alpha: Array) -> tuple[Array, Array]:
-            def powers(t: Array) -> Array:
-                q = alpha / (alpha + np.abs(t if t.ndim > 1 else t[:, None]))
-                return np.hstack([q, q * q])
+            def powers(t: Any) -> Any:
+                a = like(alpha, t)
+                q = a / (a + abs((t if t.ndim > 1 else t[:, None]) - like(center, t)))
+                return columns(q, q * q)
 
             first, second = np.split(self.rows.total(powers, T) / mass, 2)
             return first, second
 
-        begin = mean if start is None else np.atleast_1d(start)
-        alpha = np.where(alive, solve_tl1_scale(moments, np.where(alive & (begin > 0), begin, 1.0)), 0.0)
-        return alpha if T.ndim > 1 else alpha[0]
+        return solve_tl1_scale(moments, alpha)
 
     def measure(self, T: Array) -> Array:
         """The objective at scores T, per column."""
@@ -90,19 +96,20 @@ class Dispersion:
         """
         adaptive = self.operator.adaptive and isinstance(self.operator, TL1) and alpha is not None
         operator = self.operator.at(alpha, alpha) if adaptive else self.operator
-        squares = None if width is None else (width**2).astype(self.rows.dtype)
+        squares = None if width is None else width**2
 
-        def look(T: Array) -> tuple[Array, ...]:
-            U = np.abs(T) if squares is None else np.sqrt(T * T + squares)
-            values: tuple[Array, ...]
+        def look(T: Any) -> tuple[Any, ...]:
+            xp = namespace(T)
+            U = abs(T) if squares is None else xp.sqrt(T * T + like(squares, T))
+            values: tuple[Any, ...]
             if adaptive:
-                a = np.asarray(operator.a, dtype=T.dtype)
+                a = like(operator.a, T)
                 q = a / (a + U)
                 values = (q, q * q)
                 slope = (1.0 + 1.0 / a) * values[1]
             else:
                 slope, values = operator.slope(U), (operator.value(U),)
-            return np.copysign(slope, T) if squares is None else slope * (T / U), *values
+            return xp.copysign(slope, T) if squares is None else slope * (T / U), *values
 
         totals, gradient = self.rows.fold(look, W)
         if not adaptive:
@@ -113,11 +120,11 @@ class Dispersion:
 
     def value(self, T: Array, operator: Operator) -> Array:
         """sum_i v_i rho(|t_i|), per column."""
-        return self.rows.total(lambda t: operator.value(np.abs(t)), T)
+        return self.rows.total(lambda t: operator.value(abs(t)), T)
 
     def gradient(self, T: Array, operator: Operator) -> Array:
         """sum_i v_i psi(|t_i|) sign(t_i) x_i; a row with t_i = 0 has no side to pull to."""
-        return self.rows.pullback(self.rows.map(lambda t: np.sign(t) * operator.slope(np.abs(t)), T))
+        return self.rows.pullback(self.rows.map(lambda t: namespace(t).sign(t) * operator.slope(abs(t)), T))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from ._arrays import like, namespace, tiny
 from .statistics import tl1_scale, weighted_median
 
 __all__ = ["TL1", "Cauchy", "Huber", "Lp", "Operator"]
@@ -67,8 +68,7 @@ class Operator(BaseEstimator, ABC):
 
     def weight(self, u: Array) -> Array:
         """psi(u)/u, the weight of a row in a majorise-minimise step, finite at zero."""
-        tiny = np.finfo(np.float64).tiny ** 0.25
-        return np.asarray(self.slope(u) / np.maximum(u, tiny))
+        return self.slope(u) / namespace(u).maximum(u, np.finfo(np.float64).tiny ** 0.25)
 
     def resolve(self, u: Array, weights: Array | None = None) -> Self:
         """Settle parameters that are "auto" on the magnitudes u, (n,) or (n, B)."""
@@ -143,20 +143,20 @@ class TL1(Operator):
     # The factors are ordered so that no a and u in the floating range over- or underflows.
     def value(self, u: Array) -> Array:
         a = self._shape(u)
-        return np.asarray((a + 1.0) * (u / (a + u)))
+        return (a + 1.0) * (u / (a + u))
 
     def slope(self, u: Array) -> Array:
         a = self._shape(u)
-        return np.asarray((a + 1.0) * (a / (a + u)) / (a + u))
+        return (a + 1.0) * (a / (a + u)) / (a + u)
 
     def curvature(self, u: Array) -> Array:
         a = self._shape(u)
-        s = np.maximum(a + u, np.finfo(u.dtype).tiny ** 0.25)  # so that its square is not zero
-        return np.asarray(-2.0 * (a + 1.0) * (a / (a + u)) / s / s)
+        s = namespace(u).maximum(a + u, tiny(u) ** 0.25)  # so that its square is not zero
+        return -2.0 * (a + 1.0) * (a / (a + u)) / s / s
 
     def _shape(self, u: Array) -> Any:
         """A, in a form that keeps the precision of u: a plain number, or one per column."""
-        return float(self.a) if np.ndim(self.a) == 0 else np.asarray(self.a, dtype=u.dtype)
+        return float(self.a) if np.ndim(self.a) == 0 else like(self.a, u)
 
     def resolve(self, u: Array, weights: Array | None = None) -> Self:
         return self.at(tl1_scale(u, weights), u.max(initial=0.0)) if self.adaptive else self
@@ -177,6 +177,14 @@ class TL1(Operator):
     def unit_value(self, factor: float) -> float:
         a = float(self.a)
         return (a + 1.0) / (a * factor + 1.0)
+
+
+def _power_of(u: Array, exponent: float) -> Array:
+    """u^exponent, and zero at zero: a row of zero projection has no side to pull to."""
+    if isinstance(u, np.ndarray):
+        return np.asarray(np.power(u, exponent, out=np.zeros_like(u), where=u > 0))
+    xp = namespace(u)
+    return xp.where(u > 0, xp.where(u > 0, u, like(1.0, u)) ** exponent, like(0.0, u))
 
 
 class Lp(Operator):
@@ -216,13 +224,12 @@ class Lp(Operator):
     def slope(self, u: Array) -> Array:
         p = float(self.p)
         if p == 1.0:
-            return np.ones_like(u)
-        # 0^(p-1) is infinite for p < 1: a row of zero projection has no side to pull to.
-        return np.asarray(p * np.power(u, p - 1.0, out=np.zeros_like(u), where=u > 0))
+            return namespace(u).ones_like(u)
+        return p * _power_of(u, p - 1.0)
 
     def curvature(self, u: Array) -> Array:
         p = float(self.p)
-        return np.asarray(p * (p - 1.0) * np.power(u, p - 2.0, out=np.zeros_like(u), where=u > 0))
+        return p * (p - 1.0) * _power_of(u, p - 2.0)
 
     def unit_value(self, factor: float) -> float:
         return _power(factor, -float(self.p))
@@ -275,17 +282,17 @@ class Huber(_ScaledOperator):
 
     def value(self, u: Array) -> Array:
         c = float(self.c)
-        return np.where(u <= c, 0.5 * u * u, c * (u - 0.5 * c))
+        return namespace(u).where(u <= c, 0.5 * u * u, c * (u - 0.5 * c))
 
     def slope(self, u: Array) -> Array:
-        return np.minimum(u, float(self.c))
+        return namespace(u).minimum(u, float(self.c))
 
     def curvature(self, u: Array) -> Array:
-        return np.where(u <= float(self.c), 1.0, 0.0)
+        return namespace(u).where(u <= float(self.c), like(1.0, u), like(0.0, u))
 
     def weight(self, u: Array) -> Array:
         c = float(self.c)
-        return c / np.maximum(u, c)
+        return c / namespace(u).maximum(u, c)
 
 
 class Cauchy(_ScaledOperator):
@@ -308,7 +315,7 @@ class Cauchy(_ScaledOperator):
 
     def value(self, u: Array) -> Array:
         c = float(self.c)
-        return 0.5 * c * c * np.log1p((u / c) ** 2)
+        return 0.5 * c * c * namespace(u).log1p((u / c) ** 2)
 
     def slope(self, u: Array) -> Array:
         return u * self.weight(u)

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import estimators, operators, solvers
 from ._archive import ASK, RefusedError, pack, plain, refuse, unpack
+from ._arrays import to_numpy
 from ._files import write_atomically
 from ._version import __version__
 from .diagnostics import Cutoffs
@@ -205,6 +206,8 @@ class _Encoder:
     def fitted(self, value: Any, name: str) -> Any:
         if name not in {*_ARRAYS, *_SCALARS, "objective_path_", _NAMES}:
             refuse(f"a model file has no place for its attribute {name!r}. Delete it from the estimator.")
+        if name in _ARRAYS:
+            value = to_numpy(value)  # of another library, or on another device
         return self.names(value) if name == _NAMES else self.value(value, name)
 
     def value(self, value: Any, name: str) -> Any:

@@ -14,15 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
+from .._arrays import like, namespace, to_numpy
 from ..diagnostics import row_lengths
 from ..extraction import Extraction
 from ..geometry import largest_entry_signs
 from ..location import locate
-from ..rows import DenseRows, Rows
+from ..objectives import Dispersion
+from ..operators import TL1
+from ..rows import Rows
 from ..solvers import principal_axes, span
-from ..statistics import NORMAL_CONSISTENCY, tl1_scale, weighted_median
+from ..statistics import NORMAL_CONSISTENCY, some_rows, tl1_scale, weighted_median
+from ._opening import check_data, is_foreign, open_data
 
 Array = NDArray[Any]
 Center = str | Sequence[float] | Array | None
@@ -54,11 +58,6 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     components_: Array
     mean_: Array
     n_components_: int
-
-    def _validate(self, X: ArrayLike) -> tuple[Array, Array | None]:
-        """The data as an array, and the mask of observed entries when some are missing."""
-        data: Array = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        return data, None
 
     def _check_n_components(self, most: int) -> tuple[int | None, float | None]:
         """Number of components or share of the dispersion, whichever is given; neither for None."""
@@ -107,13 +106,13 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        scores = np.asarray(X)
+        scores: Any = X if is_foreign(X) else np.asarray(X)
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
             raise ValueError(
                 f"inverse_transform takes scores of shape (n_samples, {self.n_components_}), "
-                f"got an array of shape {scores.shape}."
+                f"got an array of shape {tuple(scores.shape)}."
             )
-        return np.asarray(scores @ self.components_ + self.mean_)
+        return scores @ beside(self.components_, scores) + beside(self.mean_, scores)
 
     def score_samples(self, X: ArrayLike) -> Array:
         """Minus the distance of every row to the fitted subspace, in the units of the data.
@@ -142,25 +141,28 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         float
         """
-        return float(np.median(self.score_samples(X)))
+        return float(np.median(to_numpy(self.score_samples(X))))
 
     def _check_new(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
+        data = check_data(self, X, reset=False)
+        assert_all_finite(data, estimator_name=type(self).__name__, input_name="X")
+        return data
 
     def _scores(self, X: Array) -> Array:
-        return np.asarray((X - self.mean_) @ self._dual())
+        return (X - beside(self.mean_, X)) @ beside(self._dual(), X)
 
     def _residuals(self, X: Array) -> Array:
-        return np.asarray(X - self.mean_ - self._scores(X) @ self.components_)
+        return X - beside(self.mean_, X) - self._scores(X) @ beside(self.components_, X)
 
     def _dual(self) -> Array:
         """Matrix that takes centred rows to scores; the transpose of orthonormal components."""
-        return np.asarray(self.components_.T)
+        return self.components_.T
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.array_api_support = True
         return tags
 
 
@@ -171,6 +173,8 @@ class CentredPCA(BasePCA, ABC):
 
     #: Whether the method may be solved in an orthonormal basis of the row space.
     _rotates = True
+    #: Whether NaN marks a missing entry.
+    _takes_missing = False
     #: Why a solver may fail to converge and what to do, for the warning.
     _advice = "Increase max_iter or tol."
 
@@ -199,41 +203,28 @@ class CentredPCA(BasePCA, ABC):
         self
         """
         self._check_parameters()
-        data, observed = self._validate(X)
-        weights = self._check_weights(sample_weight, data)
-        if weights is not None and not (weights > 0).all():
-            keep = weights > 0
-            data, weights = data[keep], weights[keep]
-            observed = None if observed is None else observed[keep]
-        factor = safe_factor(data)
+        data = open_data(self, X, sample_weight, missing=self._takes_missing)
+        rows, observed = data.rows, data.observed
+        k, share = self._check_n_components(min(rows.shape))
+        factor = safe_factor(data.extent, rows.dtype)
         center = self.center
         if factor != 1.0:
-            data = data * data.dtype.type(factor)
+            rows = rows.scaled(factor)
             if center is not None and not isinstance(center, str):
-                center = np.asarray(center, dtype=data.dtype) * data.dtype.type(factor)
-        mean = self._locate(data, observed, center, weights)
-        rows = DenseRows(data, mean, weights)
-        basis = None
+                center = np.asarray(center, dtype=rows.dtype) * rows.dtype.type(factor)
+        mean = self._locate(rows, observed, center)
+        rows, basis = rows.shifted(mean), None
         if self._rotates and rows.shape[1] > rows.shape[0]:
             rows, basis = rows.compact()
-        k, share = self._check_n_components(min(data.shape))
         if k is None:  # the span of the rows, not min(n, d): a repeated row adds no dimension
-            k = min(*data.shape, max(1, span(rows)))
+            k = min(*rows.shape, max(1, span(rows)))
         problem = Problem(rows, k, share, factor, check_random_state(self.random_state), observed)
         extraction = self._solve(problem)
         self._store(problem, extraction, mean, basis)
         return self
 
-    def _locate(self, data: Array, observed: Array | None, center: Center, weights: Array | None) -> Array:
-        return locate(data, center, weights)
-
-    def _check_weights(self, sample_weight: ArrayLike | None, X: Array) -> Array | None:
-        if sample_weight is None:
-            return None
-        weights: Array = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
-        if np.count_nonzero(weights) < 2:
-            raise ValueError("sample_weight must be positive for at least two rows.")
-        return weights
+    def _locate(self, rows: Rows, observed: Array | None, center: Center) -> Array:
+        return locate(rows, center)
 
     def _enough(self, problem: Problem) -> Any:
         """Stopping rule of a greedy extraction that looks for a share of the dispersion."""
@@ -258,14 +249,13 @@ class CentredPCA(BasePCA, ABC):
 
     def _store(self, problem: Problem, extraction: Extraction, mean: Array, basis: Array | None) -> None:
         rows, factor = problem.rows, problem.factor
-        W = extraction.W
+        W = rows.put(extraction.W)
         variance, ratio, rank = _explained(rows, W)
-        components = np.ascontiguousarray((W if basis is None else basis @ W).T, dtype=rows.dtype)
-        self.components_ = components * largest_entry_signs(components)[:, None]
-        self.mean_ = mean / mean.dtype.type(factor)
-        self.explained_variance_ = product(variance, 1 / factor, 1 / factor, dtype=rows.dtype)
-        self.explained_variance_ratio_ = ratio.astype(rows.dtype)
-        self.n_components_ = len(self.components_)
+        self.components_ = signed_rows(W if basis is None else basis @ W)
+        self.mean_ = mean / factor
+        self.explained_variance_ = rows.put(product(variance, 1 / factor, 1 / factor, dtype=rows.dtype))
+        self.explained_variance_ratio_ = rows.put(ratio)
+        self.n_components_ = int(W.shape[1])
         self.rank_ = rank
         unit_value = self._objective_unit(factor)
         self.objective_path_ = [product(np.asarray(path), unit_value) for path in extraction.paths]
@@ -298,7 +288,7 @@ class ObliquePCA(CentredPCA):
     """Base of methods whose loadings are not orthonormal: scores are least squares onto their span."""
 
     def _dual(self) -> Array:
-        return np.asarray(np.linalg.pinv(self.components_.astype(np.float64)), dtype=self.components_.dtype)
+        return like(np.linalg.pinv(to_numpy(self.components_).astype(np.float64)), self.components_)
 
 
 def _explained(rows: Rows, W: Array) -> tuple[Array, Array, int]:
@@ -306,33 +296,49 @@ def _explained(rows: Rows, W: Array) -> tuple[Array, Array, int]:
 
     The variance is the square of the Tl1 scale about the median, consistent
     at the normal distribution. The total is the sum of these and the median
-    squared distance to the subspace.
+    squared distance to the subspace. Medians are those of `some_rows`.
     """
-    Q = _orthonormal(W)
-    T, r = rows.split(Q)
-    longest = float(np.sqrt((r.astype(np.float64) ** 2 + (T.astype(np.float64) ** 2).sum(axis=1)).max()))
-    if Q is not W:
-        T = rows.project(W)
-    T = T.astype(np.float64, copy=False)
-    rank = int(np.count_nonzero(np.linalg.eigvalsh(T.T @ T) > (1e-7 * longest) ** 2))
-    T -= weighted_median(T, rows.weights)
-    scale = NORMAL_CONSISTENCY * tl1_scale(np.abs(T), rows.weights)
-    total = float((scale**2).sum()) + float(weighted_median(r, rows.weights)) ** 2
-    return scale**2, (scale**2 / total if total > 0 else np.zeros(len(scale))), rank
+    few = some_rows(rows.shape[0])
+    part, T = rows.sample(few), rows.project(W)
+    each, v = np.arange(len(few)), None if rows.weights is None else rows.pick(rows.weights, few)
+    t = rows.pick(T, few).astype(np.float64)
+    r = part.pick(part.split(_orthonormal(W))[1], each).astype(np.float64)
+    length = np.sqrt(r**2 + (t**2).sum(axis=1)).max(initial=0.0)
+    rank = int(np.count_nonzero(np.linalg.eigvalsh(rows.inner(T, T)) > (1e-7 * length) ** 2))
+    center = weighted_median(t, v)
+    scale = tl1_scale(np.abs(t - center), v)
+    if len(few) < rows.shape[0] and (scale > 0).all():
+        scale = Dispersion(rows, TL1()).refine(T, scale, center)
+    variance = (NORMAL_CONSISTENCY * scale) ** 2
+    total = float(variance.sum()) + float(weighted_median(r, v)) ** 2
+    return variance, (variance / total if total > 0 else np.zeros(len(scale))), rank
 
 
 def _orthonormal(W: Array) -> Array:
-    inner = W.T @ W
+    inner = to_numpy(W.T @ W)
     if np.abs(inner - np.eye(len(inner))).max(initial=0.0) < 1e-6:
         return W
-    U, s, _ = np.linalg.svd(W, full_matrices=False)
-    return np.asarray(U[:, s > 1e-12 * s.max()])
+    U, s, _ = np.linalg.svd(to_numpy(W), full_matrices=False)
+    return like(U[:, s > 1e-12 * s.max()], W)
 
 
-def safe_factor(X: Array) -> float:
-    """Power of two that brings the data to where squares and ratios neither over- nor underflow."""
-    info = np.finfo(X.dtype)
-    top = max(float(X.max()), -float(X.min()))
+def beside(fitted: Array, X: Array) -> Array:
+    """A fitted array in the library of X, and on its device."""
+    return fitted if type(fitted) is type(X) and fitted.dtype == X.dtype else like(to_numpy(fitted), X)
+
+
+def signed_rows(W: Array) -> Array:
+    """Directions (d, k) as rows, the largest entry of each positive."""
+    components = (
+        namespace(W).asarray(W.T, copy=True) if not isinstance(W, np.ndarray) else np.ascontiguousarray(W.T)
+    )
+    signs = largest_entry_signs(to_numpy(components))
+    return components * like(signs, components)[:, None]
+
+
+def safe_factor(top: float, dtype: np.dtype[Any]) -> float:
+    """Power of two that brings data as large as `top` to where no square over- or underflows."""
+    info = np.finfo(dtype)
     if top == 0.0 or float(info.tiny) ** 0.25 < top < float(info.max) ** 0.25:
         return 1.0
     return float(2.0 ** min(-int(np.frexp(top)[1]), info.maxexp - 1))

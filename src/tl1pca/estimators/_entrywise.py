@@ -7,14 +7,15 @@ from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from ..extraction import Extraction
-from ..location import locate
-from ..rows import DenseRows
+from ..location import host_weights, locate
+from ..rows import DenseRows, Rows
 from ..solvers.entrywise import fit_l1_low_rank, fit_l1_star, l1_scores
 from ._base import Center, CentredPCA, Problem
 from ._dispersion import check_iteration
+from ._opening import check_data
 
 Array = NDArray[Any]
 
@@ -76,6 +77,7 @@ class L1ReconstructionPCA(CentredPCA):
 
     random_state = None
     _rotates = False
+    _takes_missing = True
 
     def __init__(
         self,
@@ -97,26 +99,15 @@ class L1ReconstructionPCA(CentredPCA):
         if self.solver not in ("median", "lp"):
             raise ValueError(f"solver must be 'median' or 'lp', got {self.solver!r}.")
 
-    def _validate(self, X: ArrayLike) -> tuple[Array, Array | None]:
-        data: Array = validate_data(
-            self, X, dtype=[np.float64, np.float32], ensure_min_samples=2, ensure_all_finite="allow-nan"
-        )
-        missing = np.isnan(data)
-        if not missing.any():
-            return data, None
-        empty = np.flatnonzero(missing.all(axis=0))
-        if len(empty):
-            raise ValueError(f"Features {empty.tolist()} have no observed value; drop these columns.")
-        return np.where(missing, 0.0, data).astype(data.dtype), ~missing
-
-    def _locate(self, data: Array, observed: Array | None, center: Center, weights: Array | None) -> Array:
+    def _locate(self, rows: Rows, observed: Array | None, center: Center) -> Array:
         if observed is None or center is None or not isinstance(center, str):
-            return locate(data, center, weights)
+            return locate(rows, center)
         if center == "spatial_median":
             raise ValueError("center='spatial_median' needs complete rows; use 'median' with NaN in X.")
         # Column by column, over the observed entries only.
+        data, weights = rows.take(np.arange(rows.shape[0])), host_weights(rows)
         parts = [
-            locate(column[seen, None], center, None if weights is None else weights[seen])
+            locate(DenseRows(column[seen, None], weights=None if weights is None else weights[seen]), center)
             for column, seen in zip(data.T, observed.T)
         ]
         return np.concatenate(parts)
@@ -129,7 +120,7 @@ class L1ReconstructionPCA(CentredPCA):
             A,
             k,
             observed=problem.observed,
-            weights=rows.weights,
+            weights=host_weights(rows),
             solver=solver,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -141,7 +132,7 @@ class L1ReconstructionPCA(CentredPCA):
             A = problem.rows.take(np.arange(problem.rows.shape[0]))
             fitted = l1_scores(A, extraction.W, problem.observed) @ extraction.W.T
             complete = np.where(problem.observed, A, fitted).astype(A.dtype)
-            problem = replace(problem, rows=DenseRows(complete, weights=problem.rows.weights))
+            problem = replace(problem, rows=DenseRows(complete, weights=host_weights(problem.rows)))
         super()._store(problem, extraction, mean, basis)
 
     def _objective_unit(self, factor: float) -> float:
@@ -149,9 +140,9 @@ class L1ReconstructionPCA(CentredPCA):
 
     def _check_new(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
-        return np.asarray(
-            validate_data(self, X, dtype=[np.float64, np.float32], reset=False, ensure_all_finite="allow-nan")
-        )
+        data = check_data(self, X, reset=False)
+        assert_all_finite(data, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
+        return data
 
     def _scores(self, X: Array) -> Array:
         observed = ~np.isnan(X)
@@ -227,7 +218,7 @@ class L1BestFitPCA(CentredPCA):
     def _solve(self, problem: Problem) -> Extraction:
         rows, k = problem.rows, self._count(problem)
         A = rows.take(np.arange(rows.shape[0])).astype(np.float64)
-        fit = fit_l1_star(A, k, weights=rows.weights)
+        fit = fit_l1_star(A, k, weights=host_weights(rows))
         removed = fit.objectives[: len(fit.objectives) + 1 - k]
         path = tuple(np.cumsum(np.append(0.0, removed)))
         return Extraction(fit.components.T.astype(rows.dtype), (path,), True)

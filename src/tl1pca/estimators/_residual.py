@@ -178,7 +178,7 @@ class R1PCA(BaseResidualPCA):
 
     def _operator(self) -> Operator:
         operator: Any = _WEIGHTS[self.weights]
-        return operator()  # type: ignore[no-any-return]
+        return operator()
 
     def _check_parameters(self) -> None:
         if self.weights not in _WEIGHTS:

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from .. import diagnostics
+from .._arrays import cast, double, namespace
 from ..diagnostics import Cutoffs
-from ..geometry import largest_entry_signs
-from ..rows import DenseRows
 from ..solvers.subspace import fit_subspace
-from ._base import BasePCA, product, safe_factor
+from ._base import BasePCA, product, safe_factor, signed_rows
+from ._opening import open_data
 
 Array = NDArray[Any]
 
@@ -137,13 +137,15 @@ class TL1SubspacePCA(BasePCA):
         self
         """
         self._check_parameters()
-        data, _ = self._validate(X)
-        factor = safe_factor(data)
+        data = open_data(self, X)
+        rows, basis = data.rows, None
+        k, share = self._check_n_components(min(rows.shape))
+        factor = safe_factor(data.extent, rows.dtype)
         if factor != 1.0:
-            data = data * data.dtype.type(factor)
-        k, share = self._check_n_components(min(data.shape))
-        origin = data[: min(len(data), 1000)].mean(axis=0)
-        rows, basis = DenseRows(data, origin), None
+            rows = rows.scaled(factor)
+        # Anywhere near the data, so that their squares keep their digits.
+        origin = rows.put(rows.take(np.arange(min(rows.shape[0], 1000))).mean(axis=0))
+        rows = rows.shifted(origin)
         if rows.shape[1] > rows.shape[0]:
             rows, basis = rows.compact()
         fit = fit_subspace(
@@ -155,26 +157,31 @@ class TL1SubspacePCA(BasePCA):
             reweight=bool(self.reweight),
             rng=check_random_state(self.random_state),
         )
-        plane, dtype = fit.verdict.plane, data.dtype
-        W = plane.W if basis is None else basis @ plane.W
-        center = plane.center if basis is None else basis @ plane.center
-        components = np.ascontiguousarray(W.T, dtype=dtype)
-        self.components_ = components * largest_entry_signs(components)[:, None]
-        self.mean_ = ((origin + center) / dtype.type(factor)).astype(dtype)
-        self.explained_variance_ = product(plane.variances, 1 / factor, 1 / factor, dtype=dtype)
+        plane, verdict = fit.verdict.plane, fit.verdict
+        W, center = rows.put(plane.W), rows.put(plane.center)
+        self.components_ = signed_rows(W if basis is None else basis @ W)
+        self.mean_ = (origin + (center if basis is None else basis @ center)) / factor
+        variances = product(plane.variances, 1 / factor, 1 / factor, dtype=rows.dtype)
+        self.explained_variance_ = rows.put(variances)
         total = max(plane.total_variance, float(plane.variances.sum()))
         ratio = plane.variances / total if total > 0 else np.zeros(len(plane.variances))
-        self.explained_variance_ratio_ = ratio.astype(dtype)
-        self.n_components_ = len(components)
+        self.explained_variance_ratio_ = rows.put(ratio)
+        self.n_components_ = len(plane.variances)
         self.rank_ = int(np.count_nonzero(plane.variances > 1e-14 * max(total, 1e-300)))
-        self.score_distances_ = fit.verdict.score_distances
-        self.orthogonal_distances_ = fit.verdict.orthogonal_distances / factor
-        limits = fit.verdict.cutoffs
-        self.cutoffs_ = Cutoffs(limits.score, limits.orthogonal / factor, limits.tilt)
-        self.flags_ = diagnostics.flags(
-            self.score_distances_, self.orthogonal_distances_, self.cutoffs_, self.n_components_
+        self.score_distances_ = rows.owned(verdict.score_distances)
+        self.orthogonal_distances_ = rows.owned(
+            rows.map(lambda od: double(od) / factor, verdict.orthogonal_distances)
         )
-        self.weights_ = fit.weights
+        limits = verdict.cutoffs
+        self.cutoffs_ = limits = Cutoffs(limits.score, limits.orthogonal / factor, limits.tilt)
+        self.flags_ = rows.owned(
+            rows.map(
+                lambda sd, od: diagnostics.flags(sd, double(od) / factor, limits, len(plane.variances)),
+                verdict.score_distances,
+                verdict.orthogonal_distances,
+            )
+        )
+        self.weights_ = rows.owned(fit.weights)
         self.objective_path_ = [np.asarray(fit.path) / factor]
         self.scale_ = self.objective_ = float(self.objective_path_[0][-1])
         self.n_iter_ = max(1, len(fit.path) - 1)
@@ -218,4 +225,6 @@ class TL1SubspacePCA(BasePCA):
         -------
         ndarray of int of shape (n_samples,)
         """
-        return np.where(self.decision_function(X) < 0, -1, 1)
+        bad = self.decision_function(X) < 0
+        whole = namespace(bad).int64
+        return 1 - 2 * cast(bad, whole)

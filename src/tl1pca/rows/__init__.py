@@ -1,6 +1,8 @@
 """The one port to data: a solver never sees an array of samples."""
 
+from .array import ArrayRows
 from .base import Rows
-from .dense import DeflatedRows, DenseRows
+from .deflated import DeflatedRows
+from .dense import DenseRows
 
-__all__ = ["DeflatedRows", "DenseRows", "Rows"]
+__all__ = ["ArrayRows", "DeflatedRows", "DenseRows", "Rows"]

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arrays import namespace
+
 Array = NDArray[Any]
 Fold = Callable[..., tuple[Array, ...]]
 
@@ -16,33 +18,39 @@ Fold = Callable[..., tuple[Array, ...]]
 class Rows(ABC):
     """Centred, weighted rows x_i - m of a data matrix.
 
-    Scores are handles: a solver may add and scale them, cut columns out of
-    them and give them back to the port, and nothing else, so that they can
-    live on another device or machine. Sums over rows always carry the row
-    weights v, so that no solver needs to know whether there are any.
+    Scores are handles: a solver may give them back to the port, and nothing
+    else, so that they can live on another device or machine. Directions, and
+    what is pulled back, live at the home of the rows (`put` brings an array
+    there): on the device of a GPU array, in NumPy arrays otherwise. Totals
+    are NumPy arrays of double precision, a number for each direction. Sums
+    over rows always carry the row weights v, so that no solver needs to know
+    whether there are any.
     """
 
     shape: tuple[int, int]
+    #: Precision of the data, as NumPy names it.
     dtype: np.dtype[Any]
-    weights: Array | None
+    #: A handle, or None where all rows weigh one.
+    weights: Any
 
     @property
     def mass(self) -> float:
         """Sum of the row weights, the number of rows when there are none."""
         if self.weights is None:
             return float(self.shape[0])
-        return float(self.weights.sum(dtype=np.float64))
+        return float(self.total(lambda v: namespace(v).ones_like(v), self.weights))
 
+    # ---------------------------------------------------------------- products
     @abstractmethod
-    def project(self, W: Array) -> Array:
+    def project(self, W: Array) -> Any:
         """Scores (X - m) W of B directions at once, (n, B); a vector for a vector."""
 
     @abstractmethod
-    def pullback(self, Z: Array) -> Array:
+    def pullback(self, Z: Any) -> Array:
         """Weighted sums (X - m)' diag(v) Z, (d, B); a vector for a vector."""
 
     @abstractmethod
-    def fold(self, fn: Fold, W: Array, *Z: Array) -> tuple[list[Array], Array]:
+    def fold(self, fn: Fold, W: Array, *Z: Any) -> tuple[list[Array], Array]:
         """Totals and a pullback of functions of the scores, in one pass over the data.
 
         fn takes the scores of some rows (and the same rows of Z) and returns
@@ -50,11 +58,11 @@ class Rows(ABC):
         """
 
     @abstractmethod
-    def gram(self, weights: Array | None = None) -> Array:
+    def gram(self, weights: Any = None) -> Array:
         """Scatter (X - m)' diag(v * weights) (X - m), (d, d)."""
 
     @abstractmethod
-    def split(self, W: Array) -> tuple[Array, Array]:
+    def split(self, W: Array) -> tuple[Any, Any]:
         """Scores (n, k) and distances (n,) to the span of orthonormal columns, in one pass.
 
         The distance is that of the residual itself: |x|^2 - |t|^2 would lose
@@ -62,29 +70,76 @@ class Rows(ABC):
         """
 
     @abstractmethod
-    def norms(self) -> Array:
+    def norms(self) -> Any:
         """Row lengths |x_i - m|, (n,)."""
 
     @abstractmethod
-    def take(self, index: Array) -> Array:
-        """Some centred rows as an array, (len(index), d)."""
+    def mean(self) -> Array:
+        """Weighted mean of the rows, (d,)."""
 
+    # ---------------------------------------------------------------- handles
     @abstractmethod
-    def sample(self, index: Array) -> Rows:
-        """The port to some of the rows."""
-
-    @abstractmethod
-    def shifted(self, center: Array) -> Rows:
-        """The port to the same rows less `center`."""
-
-    @abstractmethod
-    def map(self, fn: Callable[..., Array], *Z: Array) -> Array:
+    def map(self, fn: Callable[..., Any], *Z: Any) -> Any:
         """fn of scores, row by row; what comes back is a handle like its arguments."""
 
     @abstractmethod
-    def total(self, fn: Callable[..., Array], *Z: Array) -> Array:
+    def total(self, fn: Callable[..., Any], *Z: Any) -> Array:
         """Weighted sum over rows of fn(*Z), accumulated in double precision.
 
         A scalar for values (n,), a vector for (n, B): a batch of directions,
         or of step sizes.
         """
+
+    @abstractmethod
+    def inner(self, Z: Any, Y: Any) -> Array:
+        """Weighted products Z' diag(v) Y of two handles, (B, C), as a NumPy array."""
+
+    @abstractmethod
+    def largest(self, Z: Any) -> float:
+        """Largest value of a handle."""
+
+    @abstractmethod
+    def pick(self, Z: Any, index: Array) -> Array:
+        """Some rows of a handle as a NumPy array."""
+
+    def owned(self, Z: Any) -> Any:
+        """A handle as an array that the user may keep."""
+        return Z
+
+    # ---------------------------------------------------------------- rows themselves
+    @abstractmethod
+    def put(self, a: Array) -> Array:
+        """A NumPy array at the home of the rows, in their precision."""
+
+    @abstractmethod
+    def take(self, index: Array) -> Array:
+        """Some centred rows as a NumPy array, (len(index), d)."""
+
+    @abstractmethod
+    def sample(self, index: Array) -> Rows:
+        """The port to some of the rows, with the same home."""
+
+    @abstractmethod
+    def shifted(self, center: Array) -> Rows:
+        """The port to the same rows less `center`."""
+
+    def compact(self) -> tuple[Rows, Array]:
+        """The same rows in an orthonormal basis of their span, for more columns than rows.
+
+        Returns
+        -------
+        rows : Rows of shape (n, min(n, d))
+        basis : array of shape (d, min(n, d))
+            A direction u of the small space is ``basis @ u`` in the large one.
+        """
+        raise ValueError(
+            f"data of more columns than rows, here {self.shape}, must be given as an array in memory."
+        )
+
+    @abstractmethod
+    def scaled(self, factor: float) -> Rows:
+        """The port to the same rows, multiplied by `factor`, a power of two."""
+
+    @abstractmethod
+    def extent(self) -> float:
+        """Largest magnitude of an entry of the data; NaN or infinite where an entry is."""

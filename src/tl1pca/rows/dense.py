@@ -92,11 +92,17 @@ class DenseRows(Rows):
 
     def gram(self, weights: Array | None = None) -> Array:
         v = _product(self.weights, weights)
-        C = np.zeros((self.shape[1], self.shape[1]), dtype=self.dtype)
-        for block in self._blocks():
-            A = self._centred(block)
-            C += A.T @ (A if v is None else A * v[block, None])
-        return C
+        root = None if v is None else np.sqrt(v)
+
+        def work(blocks: list[slice]) -> list[Any]:
+            C = np.zeros((self.shape[1], self.shape[1]), dtype=self.dtype)
+            for block in blocks:
+                A = self._centred(block)
+                A = A if root is None else A * root[block, None]
+                C += A.T @ A  # one array twice: BLAS computes half of it
+            return [C]
+
+        return np.asarray(sum(part[0] for part in _spread(work, self._blocks(), self.shape)))
 
     def split(self, W: Array) -> tuple[Array, Array]:
         T = np.empty((self.shape[0], W.shape[1]), dtype=self.dtype, order="F")
@@ -115,10 +121,43 @@ class DenseRows(Rows):
 
     def norms(self) -> Array:
         length = np.empty(self.shape[0], dtype=self.dtype)
-        for block in self._blocks():
-            A = self._centred(block)
-            length[block] = np.sqrt(np.einsum("ij,ij->i", A, A))
+
+        def work(blocks: list[slice]) -> list[Any]:
+            for block in blocks:
+                A = self._centred(block)
+                length[block] = np.sqrt(np.einsum("ij,ij->i", A, A))
+            return []
+
+        _spread(work, self._blocks(), self.shape)
         return length
+
+    def mean(self) -> Array:
+        mean = np.average(self._X, axis=0, weights=self.weights).astype(self.dtype)
+        return mean if self._mean is None else mean - self._mean
+
+    def put(self, a: Array) -> Array:
+        return np.asarray(a, dtype=self.dtype)
+
+    def inner(self, Z: Array, Y: Array) -> Array:
+        Z = Z if self.weights is None else Z * self.weights[:, None]
+        return np.asarray(Z.T @ Y, dtype=np.float64)
+
+    def largest(self, Z: Array) -> float:
+        return float(Z.max(initial=0.0))
+
+    def pick(self, Z: Array, index: Array) -> Array:
+        return Z[index]
+
+    def extent(self) -> float:
+        def work(blocks: list[slice]) -> list[Any]:
+            ends = [(self._X[block].max(initial=0.0), self._X[block].min(initial=0.0)) for block in blocks]
+            return [np.max(np.abs(ends), initial=0.0)]
+
+        return float(np.max(_spread(work, self._blocks(), self.shape)))
+
+    def scaled(self, factor: float) -> DenseRows:
+        mean = None if self._mean is None else self._mean * self.dtype.type(factor)
+        return DenseRows(self._X * self.dtype.type(factor), mean, self.weights)
 
     def take(self, index: Array) -> Array:
         A = self._X[index]
@@ -132,10 +171,8 @@ class DenseRows(Rows):
         return DenseRows(self._X, center if self._mean is None else self._mean + center, self.weights)
 
     def map(self, fn: Callable[..., Array], *Z: Array) -> Array:
-        out = np.empty_like(Z[0])
-        for block in _strips(self.shape[0]):
-            out[block] = fn(*(z[block] for z in Z))
-        return out
+        parts = [fn(*(z[block] for z in Z)) for block in _strips(self.shape[0])]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def total(self, fn: Callable[..., Array], *Z: Array) -> Array:
         sums = []
@@ -148,14 +185,6 @@ class DenseRows(Rows):
         return np.asarray(sum(sums))
 
     def compact(self) -> tuple[DenseRows, Array]:
-        """The same rows in an orthonormal basis of their span.
-
-        Returns
-        -------
-        rows : DenseRows of shape (n, min(n, d))
-        basis : ndarray of shape (d, min(n, d))
-            A direction u of the small space is ``basis @ u`` in the large one.
-        """
         Q, R = linalg.qr(self._centred(slice(None)).T, mode="economic", check_finite=False)
         return DenseRows(np.ascontiguousarray(R.T), weights=self.weights), Q
 
@@ -167,67 +196,6 @@ class DenseRows(Rows):
         n, d = self.shape
         step = step or max(1, _BLOCK // max(d, 1))
         return [slice(i, i + step) for i in range(0, n, step)]
-
-
-class DeflatedRows(Rows):
-    """Rows with directions taken out one after the other: x <- x - (x.w) w.
-
-    The directions need not be orthogonal to each other (sparse methods), so
-    the product of the (I - w w') is kept as P = I - W S W' with a triangular
-    S. The data are not touched: P acts on directions and on pullbacks.
-    """
-
-    def __init__(self, rows: Rows, directions: Array):
-        self._rows, self._W = rows, directions
-        self.shape, self.dtype, self.weights = rows.shape, rows.dtype, rows.weights
-        k = directions.shape[1]
-        self._S = np.zeros((k, k), dtype=rows.dtype)
-        inner = directions.T @ directions
-        for j in range(k):
-            self._S[j, j] = 1.0
-            self._S[:j, j] = -self._S[:j, :j] @ inner[:j, j]
-
-    def project(self, W: Array) -> Array:
-        return self._rows.project(W - self._W @ (self._S @ (self._W.T @ W)))
-
-    def pullback(self, Z: Array) -> Array:
-        return self._clean(self._rows.pullback(Z))
-
-    def fold(self, fn: Fold, W: Array, *Z: Array) -> tuple[list[Array], Array]:
-        totals, G = self._rows.fold(fn, W - self._W @ (self._S @ (self._W.T @ W)), *Z)
-        return totals, self._clean(G)
-
-    def gram(self, weights: Array | None = None) -> Array:
-        return self._clean(self._clean(self._rows.gram(weights)).T)
-
-    def split(self, W: Array) -> tuple[Array, Array]:
-        raise NotImplementedError("deflated rows are for greedy solvers, which ask for no distances")
-
-    def norms(self) -> Array:
-        n, d = self.shape
-        step = max(1, _BLOCK // max(d, 1))
-        parts = [self.take(np.arange(i, min(i + step, n))) for i in range(0, n, step)]
-        return np.concatenate([np.sqrt(np.einsum("ij,ij->i", A, A)) for A in parts])
-
-    def take(self, index: Array) -> Array:
-        A = self._rows.take(index)
-        return np.asarray(A - ((A @ self._W) @ self._S) @ self._W.T)
-
-    def sample(self, index: Array) -> DenseRows:
-        weights = None if self.weights is None else self.weights[index]
-        return DenseRows(self.take(index), weights=weights)
-
-    def shifted(self, center: Array) -> Rows:
-        return DeflatedRows(self._rows.shifted(center), self._W)
-
-    def map(self, fn: Callable[..., Array], *Z: Array) -> Array:
-        return self._rows.map(fn, *Z)
-
-    def total(self, fn: Callable[..., Array], *Z: Array) -> Array:
-        return self._rows.total(fn, *Z)
-
-    def _clean(self, G: Array) -> Array:
-        return np.asarray(G - self._W @ (self._S.T @ (self._W.T @ G)))
 
 
 def _workers() -> int:

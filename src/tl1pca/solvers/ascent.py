@@ -144,7 +144,9 @@ class SphereAscent(Solver):
     def maximize(self, dispersion: Dispersion, rng: np.random.RandomState) -> Solution:
         rows = dispersion.rows
         A = rows.take(np.arange(rows.shape[0]))
-        v = np.ones(len(A), dtype=A.dtype) if rows.weights is None else rows.weights.astype(A.dtype)
+        v = np.ones(len(A), dtype=A.dtype)
+        if rows.weights is not None:
+            v = rows.pick(rows.weights, np.arange(len(A))).astype(A.dtype)
         problem = _Problem(A, v, dispersion.operator)
         length = np.sqrt(np.einsum("ij,ij->i", A, A))
         live = np.flatnonzero(length > SHORT * length.max())

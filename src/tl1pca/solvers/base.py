@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator
 
+from .._arrays import namespace, to_numpy
 from ..geometry import unit
 from ..objectives import Dispersion
 from ..rows import Rows
@@ -104,19 +105,24 @@ def principal_axes(rows: Rows, n_axes: int, weights: Array | None = None) -> Arr
     """Leading eigenvectors of the (re)weighted scatter, (d, n_axes), largest first."""
     n, d = rows.shape
     if d <= n:
-        return scatter_axes(rows.gram(weights), n_axes)[1]
+        return rows.put(scatter_axes(to_numpy(rows.gram(weights)), n_axes)[1])
     # Fewer rows than columns: the same axes without a d x d matrix.
-    A = rows.take(np.arange(n))
-    v = np.ones(n, dtype=A.dtype) if rows.weights is None else rows.weights
-    A = A * np.sqrt(v if weights is None else v * weights)[:, None]
+    A, each = rows.take(np.arange(n)), np.arange(n)
+    for handle in (rows.weights, weights):
+        if handle is not None:
+            A = A * np.sqrt(rows.pick(handle, each))[:, None]
     axes = linalg.svd(A, full_matrices=False, check_finite=False)[2][:n_axes].T
-    return np.ascontiguousarray(axes)
+    return rows.put(np.ascontiguousarray(axes))
 
 
 def spherical_axes(rows: Rows, n_axes: int) -> Array:
     """Principal axes of the rows scaled to length one, (d, n_axes): spherical PCA (Locantore et al. 1999)."""
-    length = rows.norms()
-    return principal_axes(rows, n_axes, np.where(length > 0, 1.0 / np.maximum(length, 1e-300) ** 2, 0.0))
+
+    def weight(length: Any) -> Any:
+        xp = namespace(length)
+        return xp.where(length > 0, 1.0 / xp.where(length > 0, length, xp.ones_like(length)) ** 2, length)
+
+    return principal_axes(rows, n_axes, rows.map(weight, rows.norms()))
 
 
 def scatter_axes(C: Array, n_axes: int) -> tuple[Array, Array]:
@@ -133,12 +139,12 @@ def span(rows: Rows) -> int:
         size = linalg.svdvals(rows.take(np.arange(n)), check_finite=False)
         return int(np.count_nonzero(size > max(n, d) * np.finfo(rows.dtype).eps * size.max(initial=0.0)))
     # Squares hide what is smaller than the root of the precision; good enough to count columns.
-    squares = linalg.eigvalsh(rows.gram().astype(np.float64), check_finite=False)
+    squares = linalg.eigvalsh(to_numpy(rows.gram()).astype(np.float64), check_finite=False)
     floor = n * np.finfo(rows.dtype).eps * max(float(squares.max(initial=0.0)), 0.0)
     return int(np.count_nonzero(squares > floor))
 
 
 def longest_row(rows: Rows) -> Array:
     """The longest row, normalised; zero if all are."""
-    length = rows.norms()
+    length = rows.pick(rows.norms(), np.arange(rows.shape[0]))
     return unit(rows.take(np.array([int(np.argmax(length))]))[0])

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arrays import cast, dots, like, namespace, tiny, to_numpy
 from ..geometry import orthonormalize, project_out
 from ..objectives import Dispersion, Survey
 from ..operators import Operator
@@ -42,42 +43,43 @@ class _Curvature:
 
     def scale(self, W: Array) -> Array:
         """Median score of each direction."""
-        T = np.abs(self.A @ W)
-        return np.asarray(np.maximum(np.median(T, axis=0), np.finfo(T.dtype).tiny ** 0.25))
+        T = namespace(W).sort(abs(self.A @ W), axis=0)
+        return namespace(W).maximum(T[T.shape[0] // 2, :], tiny(T) ** 0.25)
 
     def bend(self, W: Array, operator: Operator, mu: Array) -> Array:
         """Minus the second derivative of the smoothed objective in every score, (m, k)."""
-        T = self.A @ W
+        xp, T = namespace(W), self.A @ W
         h = SMOOTHING * self.scale(W)
-        u = np.sqrt(T * T + h * h)
+        u = xp.sqrt(T * T + h * h)
         r, slope = T / u, operator.slope(u)
         bent = operator.curvature(u) * r * r + slope * (1.0 - r * r) / u
         # For a normal score the sum of psi(t) t is curvature times variance: the smoothing
         # and the sample change both alike, so what is known of the one corrects the other.
-        sampled = np.maximum(self.weights @ (slope * r * T), np.finfo(T.dtype).tiny)
-        return np.asarray(-self.weights[:, None] * bent * np.sqrt(mu / sampled))
+        sampled = xp.maximum(self.weights @ (slope * r * T), tiny(T))
+        return -self.weights[:, None] * bent * xp.sqrt(mu / sampled)
 
     def newton(self, bend: Array, mu: Array, g: Array, tangent: Callable[[Array], Array]) -> Array:
         """(mu + A' diag(bend) A) x = g per component, by conjugate gradients.
 
         A component stops where the curvature is about to vanish.
         """
-        x, r, p = np.zeros_like(g), g, g
-        rr = np.einsum("ij,ij->j", r, r)
+        xp = namespace(g)
+        x, r, p, zero, one = xp.zeros_like(g), g, g, like(0.0, g), like(1.0, g)
+        rr = dots(r, r)
         stop, on = 0.01 * rr, rr > 0
         for _ in range(INNER):
             q = tangent(mu * p + self.A.T @ (bend * (self.A @ p)))
-            pq = np.einsum("ij,ij->j", p, q)
-            on = on & (rr > stop) & (pq > 0.02 * mu * np.einsum("ij,ij->j", p, p))
-            if not on.any():
+            pq = dots(p, q)
+            on = on & (rr > stop) & (pq > 0.02 * mu * dots(p, p))
+            if not bool(xp.any(on)):
                 break
-            step = np.where(on, rr, 0.0) / np.where(on, pq, 1.0)
+            step = xp.where(on, rr, zero) / xp.where(on, pq, one)
             x = x + step * p
             r = r - step * q
-            new = np.einsum("ij,ij->j", r, r)
-            p = r + np.where(on, new, 0.0) / np.where(on, rr, 1.0) * p
+            new = dots(r, r)
+            p = r + xp.where(on, new, zero) / xp.where(on, rr, one) * p
             rr = new
-        return np.where(np.abs(x).max(axis=0) > 0, x, g / mu)
+        return xp.where(dots(x, x) > 0, x, g / mu)
 
 
 def polish(
@@ -118,21 +120,23 @@ def polish(
         lowered by being turned with others: before, it was another problem.
     """
     k = W.shape[1]
-    A = sample.take(np.arange(sample.shape[0]))
-    v = np.ones(len(A), dtype=A.dtype) if sample.weights is None else sample.weights
-    curvature = _Curvature(A, v * A.dtype.type(dispersion.rows.mass / float(v.sum())))
+    index = np.arange(sample.shape[0])
+    v = np.ones(len(index)) if sample.weights is None else sample.pick(sample.weights, index)
+    scale = dispersion.rows.mass / float(v.sum())
+    curvature = _Curvature(sample.put(sample.take(index)), sample.put(scale * v))
+    xp = namespace(W)
     alpha = Dispersion(sample, dispersion.operator).guess(W)
 
     def look(W: Array, width: float = 0.0) -> Survey:
-        return dispersion.survey(W, alpha, width * curvature.scale(W) if width else None)
+        return dispersion.survey(W, alpha, width * to_numpy(curvature.scale(W)) if width else None)
 
     def toward(W: Array, seen: Survey) -> tuple[Array, Array]:
         """Newton directions and the relative increase they promise."""
-        mu = np.maximum(np.einsum("ij,ij->j", seen.gradient, W), np.finfo(A.dtype).tiny)
+        mu = xp.maximum(dots(seen.gradient, W), tiny(W))
         tangent = _tangent(W, fixed)
         g = tangent(tangent(seen.gradient))
         D = tangent(curvature.newton(curvature.bend(W, seen.operator, mu), mu, g, tangent))
-        return D.astype(W.dtype), np.einsum("ij,ij->j", g, D) / mu
+        return cast(D, W.dtype), dots(g, D) / mu
 
     for width in widths:
         seen = look(W, width)
@@ -144,7 +148,7 @@ def polish(
     for _ in range(max_iter):
         alpha = seen.measure if alpha is not None else None
         D, promise = toward(W, seen)
-        if (length * promise <= tol).all():
+        if bool(xp.all(length * promise <= tol)):
             converged = True
             break
         new, then = _step(W, length * D, fixed), seen
@@ -159,7 +163,7 @@ def polish(
             converged = gain <= tol
         if converged:
             break
-    return [Solution(W[:, [j]], tuple(paths[j]), converged) for j in range(k)]
+    return [Solution(W[:, j : j + 1], tuple(paths[j]), converged) for j in range(k)]
 
 
 def _record(paths: list[list[float]], values: Array, before: Array) -> None:
@@ -172,17 +176,18 @@ def _record(paths: list[list[float]], values: Array, before: Array) -> None:
 
 def _tangent(W: Array, fixed: Array) -> Callable[[Array], Array]:
     """Projection of column j off the fixed directions and the columns i <= j of W."""
-    earlier = np.triu(np.ones((W.shape[1], W.shape[1]), dtype=W.dtype))
+    earlier = like(np.triu(np.ones((W.shape[1], W.shape[1]))), W)
 
     def project(Q: Array) -> Array:
         Q = project_out(Q, fixed)
-        return np.asarray(Q - W @ ((W.T @ Q) * earlier))
+        return Q - W @ ((W.T @ Q) * earlier)
 
     return project
 
 
 def _step(W: Array, D: Array, fixed: Array) -> Array:
     """Columns after a step, orthonormal in order and off the fixed ones; no step turns far."""
-    size = np.linalg.norm(D, axis=0)
-    D = D * np.minimum(1.0, FARTHEST / np.maximum(size, np.finfo(D.dtype).tiny))
+    xp = namespace(D)
+    size = xp.sqrt(dots(D, D))
+    D = D * xp.minimum(FARTHEST / xp.maximum(size, tiny(D)), 1.0)
     return orthonormalize(project_out(W + D, fixed))

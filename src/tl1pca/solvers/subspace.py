@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtri, ndtri, stdtrit
 
+from .._arrays import cast, double, like, namespace, to_numpy
 from ..diagnostics import Cutoffs, score_distances
 from ..geometry import unit
 from ..rows import DenseRows, Rows
-from ..statistics import main_mode
+from ..statistics import main_mode, some_rows
 from .base import scatter_axes
 from .outlyingness import exact_rows, least_outlying
 
@@ -41,13 +42,15 @@ class Verdict:
 
     `plane` has the variances of the main mode; `inside` counts the rows
     within the fit levels, of which `keep` are the ones (and never too few).
+    Distances and masks are handles; a mask holds ones and zeros.
     """
 
     plane: Plane
-    score_distances: Array
-    orthogonal_distances: Array
+    score_distances: Any
+    orthogonal_distances: Any
     cutoffs: Cutoffs
-    keep: Array
+    fitted: Any
+    keep: Any
     inside: int
 
 
@@ -56,7 +59,7 @@ class SubspaceFit:
     """The plane with its verdict on all rows, their weights, and the path of the Tl1 scale."""
 
     verdict: Verdict
-    weights: Array
+    weights: Any
     path: tuple[float, ...]
     converged: bool
 
@@ -94,20 +97,18 @@ def fit_subspace(
     most = max(1000, min(5 * d, 4000))
     index = np.arange(n) if n <= most else np.sort(rng.permutation(n)[:most])
     sample = DenseRows(rows.take(index).astype(np.float64))
-    length = sample.norms()
-    tol = 1e-11 * float(length.max(initial=0.0))
+    tol = 1e-11 * sample.largest(sample.norms())
     plane, keep = _start(sample, n_components, trusted(len(index), breakdown), n_directions, tol, rng)
     plane, weights, path, converged = tl1_steps(sample, plane, keep, power, tol)
     count, all_rows = trusted(n, breakdown), n == len(index)
-    fitted = keep if all_rows else np.zeros(n, dtype=bool)
-    verdict = judge(rows, plane, fitted, count, tol)
+    verdict = judge(rows, plane, rows.put(keep) if all_rows else None, count, tol)
     for _ in range((2 if all_rows else 1) if reweight else 0):
-        fitted = verdict.keep
-        verdict = judge(rows, weighted_plane(rows, fitted, len(plane.W.T)), fitted, count, tol)
-        weights = fitted.astype(np.float64)
-    if len(weights) != n:
-        weights = verdict.keep.astype(np.float64)
-    return SubspaceFit(verdict, weights, path, converged)
+        verdict = judge(rows, weighted_plane(rows, verdict.keep, len(plane.W.T)), verdict.keep, count, tol)
+    if reweight or not all_rows:
+        final: Any = verdict.fitted if reweight else verdict.keep
+    else:
+        final = rows.put(weights)
+    return SubspaceFit(verdict, final, path, converged)
 
 
 def trusted(n: int, breakdown: float) -> int:
@@ -194,63 +195,118 @@ def _spherical_rows(X: Array, plane: Plane, k: int, count: int) -> Array:
 
 
 def _mask(index: Array, n: int) -> Array:
-    mask = np.zeros(n, dtype=bool)
-    mask[index] = True
+    mask = np.zeros(n)
+    mask[index] = 1.0
     return mask
 
 
-def weighted_plane(rows: Rows, weights: Array, k: int) -> Plane:
+def weighted_plane(rows: Rows, weights: Any, k: int) -> Plane:
     """Weighted mean and leading components of the weighted covariance."""
-    w = weights.astype(rows.dtype)
-    mass, n_used = float(w.sum(dtype=np.float64)), int(np.count_nonzero(weights))
-    mean = rows.pullback(w) / mass
-    C = (rows.gram(w) / mass - np.outer(mean, mean)) * (n_used / max(n_used - 1, 1))
+    mass = float(rows.total(double, weights))
+    n_used = round(float(rows.total(lambda w: namespace(w).sign(w), weights)))
+    mean = to_numpy(rows.pullback(weights)).astype(np.float64) / mass
+    C = to_numpy(rows.gram(weights)).astype(np.float64) / mass - np.outer(mean, mean)
+    C *= n_used / max(n_used - 1, 1)
     variances, W = scatter_axes(C, k)
     return Plane(mean, W, np.maximum(variances, 0.0), n_used, max(float(np.trace(C)), 0.0))
 
 
-def judge(rows: Rows, plane: Plane, fitted: Array, count: int, tol: float) -> Verdict:
+def judge(rows: Rows, plane: Plane, fitted: Any, count: int, tol: float) -> Verdict:
     """Distances of all rows to a plane, cut-offs, and the rows to keep in the fit.
+
+    The limits come from `some_rows`, and are then applied to all of them.
+    """
+    T, od = rows.shifted(rows.put(plane.center)).split(rows.put(plane.W))
+    variances = plane.variances
+    sd = rows.map(lambda t: score_distances(double(t), variances), T)
+    index = some_rows(rows.shape[0])
+    some_sd, some_od = (rows.pick(handle, index).astype(np.float64) for handle in (sd, od))
+    mask = np.zeros(len(index)) if fitted is None else rows.pick(fitted, index)
+    enough = int(np.ceil(count * len(index) / rows.shape[0]))
+    limits, cutoffs = _limits(plane, some_sd, some_od, mask > 0, enough, tol)
+    worst = rows.map(limits.worst, sd, od, *(() if fitted is None else (fitted,)))
+    keep = rows.map(lambda w, r: cast(w <= 1.0, r.dtype), worst, od)
+    inside = round(float(rows.total(double, keep)))
+    if inside < count:
+        last = enough - 1
+        edge = float(np.partition(rows.pick(worst, index), last)[last])
+        keep = rows.map(lambda w, r: cast(w <= edge, r.dtype), worst, od)
+    if limits.size != 1.0:
+        root = float(np.sqrt(limits.size))
+        sd = rows.map(lambda s: s / root, sd)
+    plane = replace(plane, variances=variances * limits.size)
+    return Verdict(plane, sd, od, cutoffs, fitted, keep, inside)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """How far a row may lie from a plane with `n` rows behind it to stay in the fit.
 
     A row in the fit lies too close: with leverage l = 1/n + SD^2/(n-1) its
     OD^2 is short by 1 - l, and its SD^2 is replaced by the value without it;
-    another row lies too far: its OD^2 is long by 1 + 1/n + SD^2/n. So
-    corrected, OD^(2/3) and SD^(2/3) are nearly normal: the main mode of the
-    first gives the cut-off of OD, that of the second (rows within it) the
-    size of the variances, for which SD^2 of a new row has an F distribution.
+    another row lies too far: its OD^2 is long by 1 + 1/n + SD^2/n.
     """
-    T, od = rows.shifted(plane.center).split(plane.W)
-    T, od = T.astype(np.float64, copy=False), od.astype(np.float64, copy=False)
-    sd = score_distances(T, plane.variances.astype(np.float64))
+
+    n: int
+    orthogonal: float = np.inf
+    score: float = np.inf
+    size: float = 1.0
+
+    def corrected(self, sd: Any, od: Any, fitted: Any = None) -> tuple[Any, Any]:
+        """SD^2 and OD as they would be for rows that neither were in the fit nor tilted it."""
+        xp, n = namespace(sd), self.n
+        squares = sd * sd
+        outside = double(od) / xp.sqrt(1 + 1 / n + xp.minimum(squares / n, 1.0))
+        if fitted is None:
+            return squares, outside
+        rest = 1 - xp.minimum(1 / n + squares / max(n - 1, 1), 1 - 0.5 / n)
+        inner = n * (n - 2) / max(n - 1, 1) ** 2
+        return (
+            xp.where(fitted > 0, squares * inner / rest, squares),
+            xp.where(fitted > 0, double(od) / xp.sqrt(rest), outside),
+        )
+
+    def worst(self, sd: Any, od: Any, fitted: Any = None) -> Any:
+        """The larger of the two distances over its limit."""
+        xp = namespace(sd)
+        squares, far = self.corrected(sd, od, fitted)
+        if self.orthogonal > 0:
+            far = far / self.orthogonal
+        else:
+            far = xp.where(far > 0, like(np.inf, far), like(0.0, far))
+        return xp.maximum(far, xp.sqrt(squares / (self.size * self.score)))
+
+
+def _limits(
+    plane: Plane, sd: Array, od: Array, fitted: Array, count: int, tol: float
+) -> tuple[_Limits, Cutoffs]:
+    """Limits from the main modes of the corrected distances, whose powers of 2/3 are nearly normal.
+
+    The mode of the orthogonal ones gives their limit, that of the score
+    distances of rows within it the size of the variances, for which SD^2 of a
+    new row has an F distribution.
+    """
     k, n = len(plane.variances), plane.n_fit
-    leverage = np.minimum(1 / n + sd**2 / max(n - 1, 1), 1 - 0.5 / n)
-    corrected = od / np.sqrt(np.where(fitted, 1 - leverage, 1 + 1 / n + np.minimum(sd**2 / n, 1.0)))
-    location, scale = main_mode(np.cbrt(corrected**2), count)
+    limits = _Limits(n)
+    squares, far = limits.corrected(sd, od, fitted)
+    location, scale = main_mode(np.cbrt(far**2), count)
     # A t quantile: the mode of few values is uncertain, as much as n/4 degrees of freedom say.
     flagged = max(location + float(stdtrit(max(n / 4, 1), LEVEL)) * scale, 0.0) ** 1.5
     limit = max(max(location + float(ndtri(FIT_ORTHOGONAL)) * scale, 0.0) ** 1.5, tol)
-    worst = corrected / limit if limit > 0 else np.where(corrected > 0, np.inf, 0.0)
-    near, score_limit = worst <= 1, np.inf
+    near, size, score, flagged_score = far <= limit, 1.0, np.inf, np.inf
     if n - k > 1 and near.any():
-        squares = sd**2 * np.where(fitted, n * (n - 2) / (n - 1) ** 2 / (1 - leverage), 1.0)
         # Rows of the fit, if there are enough of them: a leverage cluster is a sharper mode than
         # they are, and must not lend its size to the variances.
         pool = near & fitted if np.count_nonzero(near & fitted) >= 0.8 * count else near
         z = np.cbrt(squares[pool])
         factor = k * (n * n - 1) / (n * (n - k))
         mode = main_mode(z, min(count, int(np.ceil(0.9 * len(z)))))[0]
-        size = mode**3 / (factor * float(fdtri(k, n - k, 0.5)))
-        if size > 0:
-            plane = replace(plane, variances=plane.variances * size)
-            score_limit = float(np.sqrt(factor * fdtri(k, n - k, LEVEL)))
-            worst = np.maximum(worst, np.sqrt(squares / size / (factor * fdtri(k, n - k, FIT_SCORE))))
-            sd = sd / np.sqrt(size)
-    keep = worst <= 1
-    inside = int(keep.sum())
-    if inside < count:
-        keep = keep | _mask(np.argpartition(worst, count - 1)[:count], len(worst))
-    cutoffs = Cutoffs(score_limit, max(flagged, tol) * float(np.sqrt(1 + (k + 1) / n)), float(n))
-    return Verdict(plane, sd, od, cutoffs, keep, inside)
+        found = mode**3 / (factor * float(fdtri(k, n - k, 0.5)))
+        if found > 0:
+            size, score = found, factor * float(fdtri(k, n - k, FIT_SCORE))
+            flagged_score = float(np.sqrt(factor * fdtri(k, n - k, LEVEL)))
+    cutoffs = Cutoffs(flagged_score, max(flagged, tol) * float(np.sqrt(1 + (k + 1) / n)), float(n))
+    return replace(limits, orthogonal=limit, score=score, size=float(size)), cutoffs
 
 
 def _exclude(sample: DenseRows, keep: Array, k: int, count: int, tol: float) -> Verdict:
@@ -287,7 +343,8 @@ def tl1_steps(
 
     h(sqrt(u)) is concave for powers up to two, so the scale never increases.
     """
-    Y = sample.sample(np.flatnonzero(keep))
+    kept = keep > 0
+    Y = sample.sample(np.flatnonzero(kept))
     w = np.ones(Y.shape[0])
     path: list[float] = []
     best = plane
@@ -306,5 +363,5 @@ def tl1_steps(
         w /= w.max()
         plane = weighted_plane(Y, w, len(plane.variances))
     weights = np.zeros(len(keep))
-    weights[keep] = w
+    weights[kept] = w
     return best, weights, tuple(path), len(path) <= max_iter
