@@ -1,8 +1,8 @@
 """The tests with the oldest versions that pyproject.toml promises to work with; ``make oldest``.
 
 The bounds are read from pyproject.toml: what the package and its extras ask
-for is installed at exactly its lower bound, what only the tests need (pytest,
-hypothesis, polars, ...) as new as it gets.
+for, and the libraries whose data it takes, are installed at exactly their
+lower bounds; the tools that run the tests are as new as they get.
 
 python tests/oldest.py VENV [PYTEST ARGUMENTS]
 """
@@ -15,13 +15,16 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TOOLS = ("pytest", "pytest-xdist", "hypothesis", "polars", "scikit-image", "psutil")
+#: Of the extra dev: what runs the tests, and what hands data to the package.
+TOOLS = ("pytest", "pytest-xdist", "hypothesis", "psutil")
+DATA = ("polars", "scikit-image", "array-api-strict", "zarr")
 
 
 def lower_bounds(project):
     """Requirements of the package and of its extras, pinned to their lower bounds."""
     extras = project["optional-dependencies"]
     asked = [*project["dependencies"], *(r for name in extras if name != "dev" for r in extras[name])]
+    asked += [r for r in extras["dev"] if r.startswith(DATA)]
     pins = {}
     for requirement in asked:
         found = re.fullmatch(r"([\w.-]+)(\[[\w,]+\])?>=([\w.]+)", requirement.replace(" ", ""))

@@ -530,3 +530,31 @@ def test_errors_name_the_path_and_leave_nothing(tmp_path):
     with pytest.raises(OSError, match=r"full.*no plain file"):
         tl1pca.save(pca, "/dev/full")
     assert [p.name for p in tmp_path.iterdir()] == ["folder"]
+
+
+def test_arrays_of_other_libraries_become_numpy(tmp_path):
+    torch = pytest.importorskip("torch")
+    pca = tl1pca.TL1SubspacePCA(2, random_state=0).fit(X)
+    numpy = there_and_back(pca, tmp_path)
+    for attribute in ("components_", "mean_", "weights_"):  # as after a fit of a tensor
+        setattr(pca, attribute, torch.asarray(getattr(pca, attribute)))
+    same(there_and_back(pca, tmp_path), numpy)
+
+
+def test_random_forgeries_end_in_a_value_error(saved):
+    """Bytes changed anywhere, with a right checksum: a model that can be used, or a refusal."""
+    body, rng = saved.read_bytes()[:-64], np.random.default_rng(0)
+    outcomes = {True: 0, False: 0}
+    for _ in range(600):
+        forged = bytearray(body)
+        for position in rng.integers(0, len(body), size=rng.integers(1, 4)):
+            forged[position] = rng.integers(256)
+        saved.write_bytes(bytes(forged) + digest(forged))
+        try:
+            pca = tl1pca.load(saved)
+        except ValueError as error:
+            outcomes[False] += str(saved) in str(error)
+        else:
+            outcomes[True] += bool(np.isfinite(pca.transform(X)).all())
+    assert sum(outcomes.values()) == 600
+    assert min(outcomes.values()) > 10
