@@ -1,6 +1,6 @@
 """``make torture``: everything at full size, and a page of what was tried and what failed.
 
-python -m torture.run [--cases N] [--trials N] [--fits N] [--workers N] [--out PATH.md]
+python -m torture.run [--only PART] [--cases N] [--trials N] [--fits N] [--workers N] [--out PATH.md]
 """
 
 import argparse
@@ -87,13 +87,14 @@ def page(summary):
     parts = [
         f"{total} hard cases, {sum(r[2] for r in summary['kills'])} kills, "
         f"{len(summary['faults'])} faults, {sum(r[1] for r in summary['interrupts'])} interrupts: "
-        f"**{summary['failures']} failures**. {summary['where']}, {summary['minutes']} minutes.\n",
+        f"**{summary['failures']} failures**. {summary['where']}, "
+        f"{sum(summary['minutes'].values()):.0f} minutes.\n",
         "**Killed** at random moments; half of the kills wait until a file is being written\n",
         table(("command", "trials", "killed", "in a write", "damaged or lost"), summary["kills"]),
         "**Faults**\n",
         table(("command", "fault", "unclear", "changed or left behind"), summary["faults"]),
         "**Ctrl-C** during a long fit\n",
-        table(("estimator", "tries", "seconds to return, worst", "over a second"), summary["interrupts"]),
+        table(("estimator", "tries", "CPU seconds to return, worst", "over one"), summary["interrupts"]),
         "**Hard cases** by estimator\n",
         table(("estimator", "cases", "failed"), by_name),
         "**Hard cases** by kind of data\n",
@@ -104,28 +105,52 @@ def page(summary):
     return "\n".join(parts)
 
 
+def cases(options):
+    by_estimator, by_kind, failed = hard_cases.torture(options.cases, options.workers, say)
+    return {
+        "hard cases": [[name, n, len(failed.get(name, []))] for name, n in sorted(by_estimator.items())],
+        "kinds": sorted(map(list, by_kind.items())),
+        "failed": [list(entry) for entries in failed.values() for entry in entries],
+    }
+
+
+#: What is run, in this order; each gives its part of the summary.
+PARTS = {
+    "faults": lambda options: {"faults": faulted()},
+    "kills": lambda options: {"kills": killed(options.trials)},
+    "interrupts": lambda options: {"interrupts": interrupted()},
+    "load": lambda options: {"load": loaded(options.fits)},
+    "cases": cases,
+}
+#: Columns that count failures.
+FAILURES = {"faults": (2, 3), "kills": (4,), "interrupts": (3,), "hard cases": (2,), "load": (2,)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=PARTS, help="run this part and keep the others as they are")
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--trials", type=int, default=60)
     parser.add_argument("--fits", type=int, default=10_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/torture.md"))
     options = parser.parse_args()
-    start = time.monotonic()
-    summary = {"faults": faulted(), "kills": killed(options.trials), "interrupts": interrupted()}
-    by_estimator, by_kind, failed = hard_cases.torture(options.cases, options.workers, say)
-    summary["hard cases"] = [[name, n, len(failed.get(name, []))] for name, n in sorted(by_estimator.items())]
-    summary["kinds"] = sorted(map(list, by_kind.items()))
-    summary["failed"] = [list(entry) for entries in failed.values() for entry in entries]
-    summary["load"] = loaded(options.fits)
-    counts = {"faults": (2, 3), "kills": (4,), "interrupts": (3,), "hard cases": (2,), "load": (2,)}
-    summary["failures"] = sum(row[i] for part in counts for row in summary[part] for i in counts[part])
+    kept = options.out.with_suffix(".json")
+    found, minutes = {}, {}
+    for part in [options.only] if options.only else PARTS:
+        start = time.monotonic()
+        found |= PARTS[part](options)
+        minutes[part] = round((time.monotonic() - start) / 60, 1)
+    summary = json.loads(kept.read_text()) if options.only and kept.exists() else {"minutes": {}}
+    summary |= found
+    summary["minutes"] |= minutes
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
     summary["where"] = f"tl1pca {tl1pca.__version__}, Python {platform.python_version()}, {libraries}"
-    summary["minutes"] = round((time.monotonic() - start) / 60, 1)
+    write_atomically(kept, json.dumps(summary, indent=1) + "\n")
+    if not all(part in summary for part in FAILURES):
+        return
+    summary["failures"] = sum(row[i] for part in FAILURES for row in summary[part] for i in FAILURES[part])
     write_atomically(options.out, page(summary))
-    write_atomically(options.out.with_suffix(".json"), json.dumps(summary, indent=1) + "\n")
     say(page(summary))
     sys.exit(int(summary["failures"] > 0))
 
