@@ -47,7 +47,9 @@ def main(venv, *arguments):
     subprocess.run([*install, *pins, *TOOLS], check=True, cwd=ROOT)
     subprocess.run([*install, "--no-deps", "--editable", "."], check=True, cwd=ROOT)
     print("Oldest versions:", *pins, flush=True)
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    # Without the last one old versions of scikit-learn do not import their own checks.
+    settings = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "SCIPY_ARRAY_API")
+    environment = os.environ | dict.fromkeys(settings, "1")
     environment.pop("PYTHONPATH", None)
     # Old libraries use what their own, newer dependencies have deprecated since.
     command = [python, "-m", "pytest", "-q", "-W", "ignore::DeprecationWarning", *arguments]

@@ -52,6 +52,7 @@ def _fit(index, n, d):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) * 0.95 ** np.arange(d)
     pca = ESTIMATORS[index].set_params(n_components=min(10, d))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     print("fitting", flush=True)
     try:
         for _ in range(REPEAT):

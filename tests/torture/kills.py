@@ -56,17 +56,22 @@ class Tally:
     faults: list[str] = field(default_factory=list)
 
 
-def torture(target, folder, trials, seed=0):
-    """Kill the target so many times in fresh folders (one folder for a command that resumes)."""
+def torture(target, folder, kills, seed=0):
+    """Kill the target so many times in fresh folders (one folder for a command that resumes).
+
+    A command that ends before it is killed is a trial and no kill; there are at most twice as many trials.
+    """
     rng, tally = random.Random(seed), Tally(target.name)
     whole, seconds = _uninterrupted(target, folder / "whole")
-    for trial in range(trials):
+    for trial in range(2 * kills):
+        if tally.killed == kills:
+            break
         place = folder / ("resumed" if target.resumes else f"trial{trial}")
         if not place.exists():
             place.mkdir(parents=True)
             target.prepare(place)
         before, stale = target.state(place), len(_partials(place))
-        at_write, delay = rng.random() < 0.5, rng.uniform(0, 1.05 * seconds)
+        at_write, delay = rng.random() < 0.5, rng.uniform(0, seconds)
         tally.trials += 1
         tally.killed += _start_and_kill(target.command(place), place, delay, at_write)
         tally.during_write += len(_partials(place)) > stale

@@ -1,6 +1,6 @@
 """``make torture``: everything at full size, and a page of what was tried and what failed.
 
-python -m torture.run [--only PART] [--cases N] [--trials N] [--fits N] [--workers N] [--out PATH.md]
+python -m torture.run [--only PART] [--cases N] [--kills N] [--fits N] [--workers N] [--out PATH.md]
 """
 
 import argparse
@@ -30,11 +30,11 @@ def say(*words):
     print(*words, flush=True)
 
 
-def killed(trials):
+def killed(number):
     """One row for each target."""
     rows = []
     for target in kills.targets():
-        count = max(4, round(trials * SHARES.get(target.name, DEFAULT_SHARE)))
+        count = max(4, round(number * SHARES.get(target.name, DEFAULT_SHARE)))
         with tempfile.TemporaryDirectory() as folder:
             tally = kills.torture(target, Path(folder), count)
         for fault in tally.faults:
@@ -117,7 +117,7 @@ def cases(options):
 #: What is run, in this order; each gives its part of the summary.
 PARTS = {
     "faults": lambda options: {"faults": faulted()},
-    "kills": lambda options: {"kills": killed(options.trials)},
+    "kills": lambda options: {"kills": killed(options.kills)},
     "interrupts": lambda options: {"interrupts": interrupted()},
     "load": lambda options: {"load": loaded(options.fits)},
     "cases": cases,
@@ -130,7 +130,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=PARTS, help="run this part and keep the others as they are")
     parser.add_argument("--cases", type=int, default=10_000)
-    parser.add_argument("--trials", type=int, default=60)
+    parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--fits", type=int, default=10_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/torture.md"))

@@ -11,7 +11,7 @@ from torture import faults, hard_cases, interrupts, kills, load
 
 
 def test_a_killed_save_leaves_the_old_model_or_the_new(tmp_path):
-    tally = kills.torture(kills.targets()[0], tmp_path, trials=3)
+    tally = kills.torture(kills.targets()[0], tmp_path, kills=2)
     assert tally.killed >= 1
     assert not tally.faults
 
@@ -35,7 +35,7 @@ def test_the_harness_notices_half_a_file(tmp_path):
         Path(folder / "file").write_text("old\n" * 60)
 
     target = kills.Target("in place", command, kills.one_file("file", whole), prepare)
-    assert kills.torture(target, tmp_path, trials=4).faults
+    assert kills.torture(target, tmp_path, kills=3).faults
 
 
 @pytest.mark.parametrize("what", ["save", "reproduce"])
