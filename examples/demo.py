@@ -10,41 +10,13 @@ from pathlib import Path
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from tl1pca import TL1SubspacePCA, compare
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import Flag, principal_angles
-
-COLORS = {
-    "regular": "#0072B2",
-    "good leverage": "#009E73",
-    "orthogonal outlier": "#E69F00",
-    "bad leverage": "#D55E00",
-}
-
-
-def outlier_map(pca: TL1SubspacePCA, path: Path) -> None:
-    """Score distance against orthogonal distance, with both cut-offs."""
-    fig, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
-    for flag, (label, color) in zip(Flag, COLORS.items()):
-        rows = pca.flags_ == flag
-        ax.scatter(
-            pca.score_distances_[rows],
-            pca.orthogonal_distances_[rows],
-            s=14,
-            color=color,
-            marker="osD^"[flag],
-            label=f"{label} ({rows.sum()})",
-        )
-    ax.axvline(pca.cutoffs_.score, color="0.4", lw=1, ls="--")
-    ax.axhline(pca.cutoffs_.orthogonal, color="0.4", lw=1, ls="--")
-    ax.set(xlabel="score distance", ylabel="orthogonal distance", title="Outlier map of TL1SubspacePCA")
-    ax.legend(frameon=False, fontsize=8)
-    fig.savefig(path, dpi=150)
-    plt.close(fig)
+from tl1pca.displays import OutlierMapDisplay
 
 
 def main() -> None:
@@ -66,7 +38,7 @@ def main() -> None:
         }
     ).to_csv(out / "flagged_rows.csv", index=False)
     table.to_csv(out / "comparison.csv")
-    outlier_map(pca, out / "outlier_map.png")
+    OutlierMapDisplay.from_estimator(pca, X).figure_.savefig(out / "outlier_map.png", dpi=150)
 
     print(f"{len(X)} rows, {X.shape[1]} features, {bad.sum()} of the rows bad")
     print(f"bad rows found: {(pca.flags_[bad] > 0).sum()}, good rows flagged: {(pca.flags_[~bad] > 0).sum()}")

@@ -70,3 +70,14 @@ for a in shapes:
 # The paths never go down.
 
 print(all((np.diff(path) >= 0).all() for a in shapes for path in (*paper[a], ours[a], more[a])))
+
+# %%
+# All components of one fit
+# -------------------------
+#
+# Components come one after the other, each in the complement of those before it.
+
+from tl1pca.displays import ConvergenceDisplay
+
+ConvergenceDisplay.from_estimator(TL1PCA(4, a=1.0, solver="paper", random_state=0).fit(X))
+plt.show()

@@ -22,6 +22,7 @@ from sklearn.decomposition import PCA
 from tl1pca import TL1SubspacePCA
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import diagnose, principal_angles
+from tl1pca.displays import OutlierMapDisplay
 
 X, cluster, axes = make_contaminated(400, 20, 3, kind="cluster", fraction=0.1, random_state=0)
 leverage = np.zeros(len(X), dtype=bool)
@@ -36,35 +37,22 @@ robust = TL1SubspacePCA(3, random_state=0).fit(X)
 # %%
 # The two maps
 # ------------
+#
+# The groups are known here, so they are given.
 
-figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-for ax, pca, title in ((panels[0], classical, "classical PCA"), (panels[1], robust, "TL1SubspacePCA")):
-    found = diagnose(pca, X)
-    groups = (
-        (good, "o", "#999999", 14, "good rows"),
-        (leverage, "^", "#0072B2", 32, "leverage, inside the subspace"),
-        (cluster, "x", "#D55E00", 32, "cluster, off the subspace"),
-    )
-    for rows, marker, color, size, label in groups:
-        ax.scatter(
-            found.score_distances[rows],
-            found.orthogonal_distances[rows],
-            s=size,
-            marker=marker,
-            c=color,
-            label=label,
-        )
-    ax.axvline(found.cutoffs.score, color="black", ls="--", lw=1)
-    ax.axhline(found.cutoffs.orthogonal, color="black", ls="--", lw=1)
-    ax.set(title=title, xlabel="score distance", xlim=(0, None))
-    ax.set_ylim(0, 1.3 * found.orthogonal_distances.max())
-    ax.spines[["top", "right"]].set_visible(False)
-panels[0].set_ylabel("orthogonal distance")
-panels[0].legend(frameon=False, fontsize=9, loc="upper right")
-region = {"fontsize": 9, "color": "#333333", "transform": panels[1].transAxes}
-panels[1].text(0.98, 0.98, "bad leverage", ha="right", va="top", **region)
-panels[1].text(0.98, 0.03, "good leverage", ha="right", **region)
-panels[1].text(0.02, 0.98, "orthogonal outliers", ha="left", va="top", **region)
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+groups = np.select([cluster, leverage], ["cluster, off the subspace", "leverage, inside it"], "good rows")
+OutlierMapDisplay.from_estimator(classical, X, groups=groups, n_labels=0, ax=left)
+OutlierMapDisplay.from_estimator(robust, X, groups=groups, n_labels=0, ax=right)
+plt.show()
+
+# %%
+# Usually nobody knows the groups. The points then show the flags: regular rows lie below both cut-offs, good
+# leverage on the right, orthogonal outliers above, bad leverage above on the right. The most extreme rows are
+# labelled with their number, or their name in a data frame. The orthogonal cut-off bends upwards, because a
+# subspace that is fitted to noisy rows is a little tilted, and rows far out notice it.
+
+OutlierMapDisplay.from_estimator(robust, X, n_labels=8)
 plt.show()
 
 # %%

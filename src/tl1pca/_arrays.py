@@ -31,9 +31,11 @@ def like(a: Any, x: Any) -> Any:
     """An array or number as an array of the library, device and precision of x."""
     if isinstance(x, np.ndarray):
         return np.asarray(a, dtype=x.dtype)
-    from array_api_compat import device
+    from array_api_compat import device, to_device
 
-    return namespace(x).asarray(np.asarray(a), dtype=x.dtype, device=device(x))
+    if type(a) is type(x):
+        return cast(to_device(a, device(x)), x.dtype)
+    return namespace(x).asarray(np.array(a, order="C"), dtype=x.dtype, device=device(x))
 
 
 def to_numpy(x: Any) -> Array:

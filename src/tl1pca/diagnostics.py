@@ -25,6 +25,7 @@ __all__ = [
     "distances",
     "excess",
     "flags",
+    "orthogonal_limit",
     "principal_angles",
 ]
 
@@ -165,7 +166,7 @@ def cutoffs(orthogonal_distances: Array, n_components: int, level: float = 0.975
 def flags(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs, n_components: int) -> Array:
     """Region of every row in the outlier map, as values of `Flag`."""
     whole = namespace(score_distances).int64
-    off = orthogonal_distances > _orthogonal_limit(score_distances, limits, n_components)
+    off = orthogonal_distances > orthogonal_limit(score_distances, limits, n_components)
     far = score_distances > limits.score
     return int(Flag.GOOD_LEVERAGE) * cast(far, whole) + int(Flag.ORTHOGONAL_OUTLIER) * cast(off, whole)
 
@@ -173,12 +174,31 @@ def flags(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs, 
 def excess(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs, n_components: int) -> Array:
     """The larger of the two distances over its cut-off: above one for rows that are not regular."""
     xp = namespace(score_distances)
-    limit = xp.maximum(_orthogonal_limit(score_distances, limits, n_components), np.finfo(np.float64).tiny)
-    return xp.maximum(score_distances / limits.score, xp.minimum(orthogonal_distances, 1e300 * limit) / limit)
+    limit = xp.maximum(orthogonal_limit(score_distances, limits, n_components), np.finfo(np.float64).tiny)
+    with np.errstate(over="ignore"):  # a product beyond the largest number caps nothing, as it should
+        capped = xp.minimum(orthogonal_distances, 1e300 * limit)
+    return xp.maximum(score_distances / limits.score, capped / limit)
 
 
-def _orthogonal_limit(score_distances: Array, limits: Cutoffs, n_components: int) -> Array:
-    """Cut-off of the orthogonal distance, longer for rows far out in a tilted subspace."""
+def orthogonal_limit(score_distances: Array, limits: Cutoffs, n_components: int) -> Array:
+    """Cut-off of the orthogonal distance, longer for rows far out in a tilted subspace.
+
+    Parameters
+    ----------
+    score_distances : ndarray of shape (n,)
+    limits : Cutoffs
+    n_components : int
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        ``limits.orthogonal`` for every row where the subspace is taken as known.
+
+    Examples
+    --------
+    >>> orthogonal_limit(np.array([0.0, 30.0]), Cutoffs(3.0, 2.0, tilt=100.0), 2).round(1).tolist()
+    [2.0, 6.2]
+    """
     n = limits.tilt
     longer = (1 + (1 + score_distances**2) / n) / (1 + (1 + n_components) / n)
     xp = namespace(score_distances)

@@ -16,15 +16,17 @@ from .objectives import Dispersion
 from .operators import Operator
 from .rows import DeflatedRows, DenseRows, Rows
 from .solvers import (
+    FixedPoint,
     Solution,
     Solver,
     SphereAscent,
     polish,
     principal_axes,
     rough_directions,
-    span,
+    scatter_axes,
     spherical_axes,
 )
+from .statistics import some_rows
 
 Array = NDArray[Any]
 
@@ -110,45 +112,54 @@ def _from_sample(
 ) -> list[Solution]:
     """Some of the next directions: found on a sample, polished on a larger one and on all rows."""
     n = rows.shape[0]
-    # A permutation of fixed seed, so that the result depends on the data alone.
-    order = np.random.RandomState(0).permutation(n)
-    part = _host(left, np.sort(order[:SAMPLE]))
+    part = _host(left, some_rows(n, SAMPLE))
     if not part.norms().any():
         length = left.pick(left.norms(), np.arange(n))
         part = _host(left, np.argsort(-length, kind="stable")[:SAMPLE])
-    batch = min(n_components - W.shape[1], max(1, span(part)))
-    index = np.sort(order[: min(8000, max(2000, n // 10))])
-    middle, curve = rows.sample(index), rows.sample(index[:: -(-len(index) // CURVATURE)])
+    found = rows.put(_rough(part, operator, n_components - W.shape[1]))
+    batch = int(found.shape[1])
+    index = some_rows(n, min(8000, max(2000, n // 10)))
+    middle, curve = rows.sample(index), rows.sample(index[:: max(1, len(index) // max(CURVATURE, n // 50))])
     # Greedy directions of so few rows may miss or misplace some. Where the data are elliptical the
     # spherical axes are near the maximisers; the best of both spans is greedy inside it.
-    both = columns(rows.put(_rough(part, operator, batch)), spherical_axes(middle, batch))
+    both = columns(found, spherical_axes(middle, batch))
     basis = orthonormalize(project_out(both, W))
-    scores = curve.pick(curve.project(basis), np.arange(curve.shape[0]))
-    inside = DenseRows(scores, weights=host_weights(curve))
+    few = some_rows(curve.shape[0], CURVATURE)
+    scores = curve.pick(curve.project(basis), few).astype(np.float64)
+    inside = DenseRows(scores, weights=host_weights(curve, few))
     start = orthonormalize(basis @ rows.put(_rough(inside, operator, batch)))
-    found = polish(
+    polished = polish(
         Dispersion(middle, operator), start, W, curve, widths=(0.5, 0.5, 0.5, 0.3, 0.3), tol=1.0, max_iter=1
     )
-    start = columns(*(solution.W for solution in found))
+    start = columns(*(solution.W for solution in polished))
     return polish(
         Dispersion(rows, operator),
         start,
         W,
         curve,
         widths=(0.1, 0.05),
-        tol=float(np.sqrt(solver.tol)),
+        tol=solver.tol,
         max_iter=solver.max_iter,
     )
 
 
 def _host(rows: Rows, index: Array) -> DenseRows:
-    """Some rows, in memory."""
-    return DenseRows(rows.take(index), weights=host_weights(rows, index))
+    """Some rows, in memory and in double precision: what is decided here must not depend on rounding."""
+    weights = host_weights(rows, index)
+    double = None if weights is None else weights.astype(np.float64)
+    return DenseRows(rows.take(index).astype(np.float64), weights=double)
 
 
 def _rough(rows: DenseRows, operator: Operator, n_directions: int) -> Array:
+    if rows.shape[1] > 4 * (n_directions + 20):
+        # Directions of a start lie among the leading ones of the rows at unit length.
+        A = unit(rows.take(np.arange(rows.shape[0])).T)
+        turn = scatter_axes(A.T @ A, min(len(A.T), 2 * (n_directions + 20)), rough=True)[1]
+        basis = orthonormalize(A @ turn)
+        small = DenseRows(rows.project(basis), weights=rows.weights)
+        return np.asarray(basis @ _rough(small, operator, n_directions))
     A = rows.take(np.arange(rows.shape[0]))
-    v = np.ones(len(A), dtype=A.dtype) if rows.weights is None else rows.weights
+    v = np.ones(len(A)) if rows.weights is None else rows.weights
     return rough_directions(A, v, operator, n_directions)
 
 
@@ -169,8 +180,11 @@ def _exhausted(rows: Rows, floor: float) -> bool:
 
 def joint(rows: Rows, operator: Operator, solver: Solver, n_components: int) -> Extraction:
     """All directions at once, from the classical principal axes."""
-    start = principal_axes(rows, n_components)
-    solution = solver.maximize_joint(Dispersion(rows, operator), start)
+    dispersion = Dispersion(rows, operator)
+    if isinstance(solver, FixedPoint) and solver.hurries(dispersion):
+        solution = solver.maximize_frame(dispersion, n_components)
+    else:
+        solution = solver.maximize_joint(dispersion, principal_axes(rows, n_components))
     return Extraction(solution.W, (solution.path,), solution.converged)
 
 

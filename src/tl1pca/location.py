@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ._arrays import namespace, to_numpy
 from .rows import DenseRows, Rows
-from .statistics import weighted_median
+from .statistics import some_rows, weighted_median
 
 Array = NDArray[Any]
 
@@ -82,8 +82,7 @@ def spatial_median(rows: Rows) -> Array:
     """
     n, d = rows.shape
     many = n > 2 * SAMPLE and d > 1
-    # A permutation of fixed seed, so that the result depends on the data alone.
-    index = np.sort(np.random.RandomState(0).permutation(n)[:SAMPLE]) if many else np.arange(n)
+    index = some_rows(n, SAMPLE) if many else np.arange(n)
     A, v = rows.take(index), host_weights(rows, index)
     if d == 1:  # the ordinary median; between two middle values the criterion is flat
         return rows.put(weighted_median(A, v))
@@ -120,7 +119,9 @@ def _newton_median(rows: Rows, A: Array, v: Array) -> Array:
     if spread == 0.0:
         return delta
     # With the curvature of a sample each step leaves a few per cent of the error of the last.
-    tol, near = (1e-11, np.inf) if len(length) == rows.shape[0] else (1e-5, 1e-2 * spread)
+    whole = len(length) == rows.shape[0]
+    tol = max(1e-11, 8 * float(np.finfo(rows.dtype).eps)) if whole else 1e-5
+    near = np.inf if whole else 1e-2 * spread
     here, tried = _pull(rows, squares, delta, spread), -1
     for _ in range(100):
         distances = xp.sqrt(xp.sum((A - delta) ** 2, axis=1))

@@ -20,13 +20,16 @@ Array = NDArray[Any]
 NORMAL_CONSISTENCY = 1.7450738164605932
 
 
-def some_rows(n: int) -> Array:
-    """Indices of at most 20,000 of n rows, ordered: enough for a median or a mode.
+def some_rows(n: int, most: int = 20_000, rng: np.random.RandomState | None = None) -> Array:
+    """Indices of at most `most` of n rows, ordered; the default is enough for a median or a mode.
 
-    A permutation of fixed seed, so that a result depends on the data alone.
+    A random one of every n/most consecutive rows; with a fixed seed unless a
+    generator is given, so that a result depends on the data alone.
     """
-    most = 20_000
-    return np.arange(n) if n <= most else np.sort(np.random.RandomState(0).permutation(n)[:most])
+    if n <= most:
+        return np.arange(n)
+    rng = np.random.RandomState(0) if rng is None else rng
+    return np.asarray((np.arange(most) + rng.uniform(size=most)) * (n / most), dtype=np.intp)
 
 
 def weighted_median(values: Array, weights: Array | None = None) -> Array:

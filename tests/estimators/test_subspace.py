@@ -6,7 +6,7 @@ from sklearn.decomposition import PCA
 
 from support import subspace_angle
 from tl1pca import TL1SubspacePCA
-from tl1pca.datasets import load_table, make_contaminated
+from tl1pca.datasets import load_lfw_subset, load_table, make_contaminated
 from tl1pca.diagnostics import Flag, diagnose, principal_angles
 from tl1pca.solvers.outlyingness import pair_directions
 
@@ -73,6 +73,25 @@ def test_real_data(data_home, name, columns, k, rows, exactly, seed):
         X = table[:, :columns]
     flagged = (np.flatnonzero(TL1SubspacePCA(k, random_state=seed).fit(X).flags_) + 1).tolist()
     assert flagged == rows if exactly else set(rows) <= set(flagged)
+
+
+@pytest.mark.parametrize("draw", range(3))
+def test_pictures_that_are_not_faces(draw):
+    feature = pytest.importorskip("skimage.feature", reason="scikit-image brings the pictures")
+    pixels, label = load_lfw_subset()
+    X = np.stack(
+        [feature.hog(p.reshape(25, 25), 8, pixels_per_cell=(5, 5), cells_per_block=(2, 2)) for p in pixels]
+    )
+    faces, others = X[label == 1], X[label == 0]
+    mixed = np.vstack([faces, others[np.random.RandomState(draw).permutation(len(others))[:20]]])
+    robust, classical = TL1SubspacePCA(10, random_state=0).fit(mixed), PCA(10).fit(mixed)
+
+    def off(pca):
+        return np.linalg.norm(faces - pca.inverse_transform(pca.transform(faces)), axis=1).mean()
+
+    assert (robust.flags_[100:] > 0).mean() >= 0.95
+    assert (robust.flags_[:100] > 0).mean() <= 0.05
+    assert off(robust) < 0.96 * off(classical)
 
 
 class TestEquivariance:

@@ -37,7 +37,7 @@ class BaseResidualPCA(CentredPCA):
         distances = Residual(problem.rows, operator).distances(start)
         settled = operator.resolve(distances, problem.rows.weights)
         residual = Residual(problem.rows, settled)
-        solution = SubspaceMM(tol=self.tol, max_iter=self.max_iter).minimize(residual, start)
+        solution = SubspaceMM(tol=self.tol, max_iter=self.max_iter).minimize(residual, start, distances)
         self._unit = settled.rescaled(1.0 / problem.factor).unit_value(problem.factor)
         return Extraction(solution.W, (solution.path,), solution.converged)
 
@@ -64,7 +64,8 @@ class ResidualPCA(BaseResidualPCA):
         classical PCA.
     center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
     tol : float, default=1e-8
-        Relative decrease of the objective at which to stop.
+        Relative decrease of the objective at which to stop; tol^(2/3), with
+        longer steps, above 5000 rows.
     max_iter : int, default=1000
 
     Attributes
@@ -135,7 +136,8 @@ class R1PCA(BaseResidualPCA):
         where c is the median distance to the classical subspace.
     center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
     tol : float, default=1e-8
-        Relative decrease of the objective at which to stop.
+        Relative decrease of the objective at which to stop; tol^(2/3), with
+        longer steps, above 5000 rows.
     max_iter : int, default=1000
 
     Attributes

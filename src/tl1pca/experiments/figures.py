@@ -13,12 +13,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ..displays.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
 from .methods import L1, LP, LP_ASCENT, LPS, PCA, PUBLISHED_TL1, RAW, TL1
 
 Array = NDArray[Any]
-
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-BLUE, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#767676"
 
 #: Look of each method, the same in every figure.
 STYLE: dict[str, dict[str, Any]] = {

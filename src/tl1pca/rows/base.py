@@ -115,9 +115,19 @@ class Rows(ABC):
     def take(self, index: Array) -> Array:
         """Some centred rows as a NumPy array, (len(index), d)."""
 
+    def array(self) -> Array:
+        """All centred rows as an array at their home; for samples, which are small."""
+        return self.put(self.take(np.arange(self.shape[0])))
+
     @abstractmethod
     def sample(self, index: Array) -> Rows:
         """The port to some of the rows, with the same home."""
+
+    def precise(self, index: Array) -> Rows:
+        """The port to some of the rows in double precision, without their weights."""
+        from .dense import DenseRows
+
+        return DenseRows(self.take(index).astype(np.float64))
 
     @abstractmethod
     def shifted(self, center: Array) -> Rows:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator
 
-from .._arrays import namespace, to_numpy
-from ..geometry import unit
+from .._arrays import like, namespace, to_numpy
+from ..geometry import orthonormalize, unit
 from ..objectives import Dispersion
 from ..rows import Rows
+from ..statistics import some_rows
 
 Array = NDArray[Any]
 
@@ -105,7 +106,7 @@ def principal_axes(rows: Rows, n_axes: int, weights: Array | None = None) -> Arr
     """Leading eigenvectors of the (re)weighted scatter, (d, n_axes), largest first."""
     n, d = rows.shape
     if d <= n:
-        return rows.put(scatter_axes(to_numpy(rows.gram(weights)), n_axes)[1])
+        return rows.put(scatter_axes(rows.gram(weights), n_axes)[1])
     # Fewer rows than columns: the same axes without a d x d matrix.
     A, each = rows.take(np.arange(n)), np.arange(n)
     for handle in (rows.weights, weights):
@@ -122,14 +123,52 @@ def spherical_axes(rows: Rows, n_axes: int) -> Array:
         xp = namespace(length)
         return xp.where(length > 0, 1.0 / xp.where(length > 0, length, xp.ones_like(length)) ** 2, length)
 
-    return principal_axes(rows, n_axes, rows.map(weight, rows.norms()))
+    w = rows.map(weight, rows.norms())
+    n, d = rows.shape
+    wide = n_axes + 20
+    if d <= 4 * wide or n <= d:
+        return principal_axes(rows, n_axes, w)
+    # Subspace iteration from some of the rows: no d x d matrix, and as good as a start needs it.
+    Q = orthonormalize(rows.put(rows.take(some_rows(n, wide))).T)
+    for _ in range(4):
+        Q = orthonormalize(rows.pullback(rows.map(lambda t, w: t * w[:, None], rows.project(Q), w)))
+    T = rows.project(Q)
+    C = rows.inner(rows.map(lambda t, w: t * w[:, None], T, w), T)
+    return Q @ rows.put(scatter_axes(C, n_axes)[1])
 
 
-def scatter_axes(C: Array, n_axes: int) -> tuple[Array, Array]:
-    """Leading eigenvalues and eigenvectors of a scatter matrix, largest first."""
-    d = len(C)
-    values, axes = linalg.eigh(C, subset_by_index=[d - n_axes, d - 1], check_finite=False)
+def scatter_axes(C: Array, n_axes: int, rough: bool = False) -> tuple[Array, Array]:
+    """Leading eigenvalues and eigenvectors of a scatter matrix as NumPy arrays, largest first.
+
+    A few axes of a large matrix come from subspace iteration where that
+    converges, or as far as it came where rough ones will do.
+    """
+    d, wide = C.shape[0], n_axes + 20
+    if d > 4 * wide:
+        values, axes, error = _subspace_iteration(C, wide, n_axes, (4,) if rough else (6, 6, 12))
+        if rough or error <= 1e-11 * float(values[0]):
+            return values[:n_axes], axes[:, :n_axes]
+    values, axes = linalg.eigh(to_numpy(C), subset_by_index=[d - n_axes, d - 1], check_finite=False)
     return values[::-1], np.ascontiguousarray(axes[:, ::-1])
+
+
+def _subspace_iteration(
+    C: Array, wide: int, n_axes: int, bouts: tuple[int, ...]
+) -> tuple[Array, Array, float]:
+    """Ritz pairs of C after bouts of multiplications, and the largest residual of the first `n_axes`."""
+    Q = orthonormalize(like(np.random.RandomState(0).standard_normal((C.shape[0], wide)), C))
+    for steps in bouts:
+        for _ in range(steps):
+            Q = orthonormalize(C @ Q)
+        image = C @ Q
+        values, turn = np.linalg.eigh(to_numpy(Q.T @ image))
+        values, turn = values[::-1], like(np.ascontiguousarray(turn[:, ::-1]), C)
+        Q, image = Q @ turn, image @ turn
+        rest = to_numpy((image - Q * like(values, C))[:, :n_axes])
+        error = float(np.sqrt(np.einsum("ij,ij->j", rest, rest).max(initial=0.0)))
+        if error <= 1e-11 * float(values[0]):
+            break
+    return values, to_numpy(Q), error
 
 
 def span(rows: Rows) -> int:

@@ -146,9 +146,16 @@ def outlyingness_orders(T: Array, count: int, tol: float, n_scale: int = 500) ->
     pick = np.linspace(0, n - 1, min(n, n_scale)).astype(int)
     orders = []
     for location, scale in grown_halves(T[:, pick], int(np.ceil(count / n * len(pick))), tol):
-        R, zero = np.abs(T - location[:, None]), scale <= tol
-        R[~zero] /= scale[~zero, None]
-        orders.append(np.lexsort((R[~zero].max(axis=0, initial=0.0), (R[zero] > tol).sum(axis=0))))
+        zero = scale <= tol
+        R, live = T - location[:, None], scale
+        if zero.any():
+            off = (np.abs(R[zero]) > tol).sum(axis=0)
+            R, live = R[~zero], scale[~zero]
+        else:
+            off = np.zeros(n, dtype=int)
+        R *= 1.0 / live[:, None]
+        far = np.maximum(R.max(axis=0, initial=0.0), -R.min(axis=0, initial=0.0))
+        orders.append(np.lexsort((far, off)))
     return orders
 
 
@@ -228,9 +235,9 @@ def _principal(A: Array, n_axes: int) -> tuple[Array, Array]:
     n, d = A.shape
     n_axes = min(n_axes, n, d)
     if d <= n:
-        values, axes = scatter_axes(A.T @ A, n_axes)
+        values, axes = scatter_axes(A.T @ A, n_axes, rough=True)
     else:
-        values, U = scatter_axes(A @ A.T, n_axes)
+        values, U = scatter_axes(A @ A.T, n_axes, rough=True)
         axes = np.linalg.qr(A.T @ U)[0]
     return np.maximum(values, 0.0) / n, axes
 

@@ -107,36 +107,37 @@ def polish(
     widths : sequence of float
         Widths of the kinks of the first steps, in median scores.
     tol : float
-        Relative increase of the sum over the components at which to stop, of
-        the last step or as the next one promises it.
+        Relative increase that the next step promises, summed over the
+        components, at which to stop.
     max_iter : int
         Steps with sharp kinks, at most.
 
     Returns
     -------
     list of Solution
-        One for each column. The sum of the objectives never descends; a path
-        begins where the smoothing has ended and where its component was last
-        lowered by being turned with others: before, it was another problem.
+        One for each column. A component is a maximum given those before it,
+        not the sum a maximum of all: a path begins where the smoothing has
+        ended and where its component was last lowered by being turned with
+        others, as before it was another problem.
     """
     k = W.shape[1]
     index = np.arange(sample.shape[0])
     v = np.ones(len(index)) if sample.weights is None else sample.pick(sample.weights, index)
     scale = dispersion.rows.mass / float(v.sum())
-    curvature = _Curvature(sample.put(sample.take(index)), sample.put(scale * v))
+    curvature = _Curvature(sample.array(), sample.put(scale * v))
     xp = namespace(W)
     alpha = Dispersion(sample, dispersion.operator).guess(W)
 
     def look(W: Array, width: float = 0.0) -> Survey:
         return dispersion.survey(W, alpha, width * to_numpy(curvature.scale(W)) if width else None)
 
-    def toward(W: Array, seen: Survey) -> tuple[Array, Array]:
-        """Newton directions and the relative increase they promise."""
+    def toward(W: Array, seen: Survey) -> tuple[Array, float]:
+        """Newton directions and the relative increase they promise, summed over the components."""
         mu = xp.maximum(dots(seen.gradient, W), tiny(W))
         tangent = _tangent(W, fixed)
         g = tangent(tangent(seen.gradient))
         D = tangent(curvature.newton(curvature.bend(W, seen.operator, mu), mu, g, tangent))
-        return cast(D, W.dtype), dots(g, D) / mu
+        return cast(D, W.dtype), float(xp.sum(dots(g, D) / mu))
 
     for width in widths:
         seen = look(W, width)
@@ -144,23 +145,25 @@ def polish(
         W = _step(W, toward(W, seen)[0], fixed)
     seen = look(W)
     paths, converged = [[float(x)] for x in seen.measure], False
+    alpha = seen.measure if alpha is not None else None
+    D, promise = toward(W, seen)
     length = 1.0
     for _ in range(max_iter):
-        alpha = seen.measure if alpha is not None else None
-        D, promise = toward(W, seen)
-        if bool(xp.all(length * promise <= tol)):
+        if promise <= tol:
             converged = True
             break
-        new, then = _step(W, length * D, fixed), seen
+        new = _step(W, length * D, fixed)
         there = look(new)
-        gain = float(there.measure.sum()) / float(seen.measure.sum()) - 1.0
-        if gain <= 0.0:  # too far for the model: stay, and try a quarter of the step
-            length *= 0.25
+        beta, alpha = alpha, there.measure if alpha is not None else None
+        D_new, promise_new = toward(new, there)
+        if promise_new < promise:
+            # Rows change sides as the directions turn: close to the maximum that is noise, and no step helps.
+            converged = promise_new > 0.5 * promise
+            _record(paths, there.measure, seen.measure)
+            W, seen, D, promise, length = new, there, D_new, promise_new, 1.0
+        else:  # too far for the model: stay, and try a quarter of the step
+            alpha, length = beta, 0.25 * length
             converged = length < 0.05
-        else:
-            W, seen, length = new, there, min(1.0, 2.0 * length)
-            _record(paths, seen.measure, then.measure)
-            converged = gain <= tol
         if converged:
             break
     return [Solution(W[:, j : j + 1], tuple(paths[j]), converged) for j in range(k)]

@@ -12,7 +12,7 @@ from scipy.special import fdtri, ndtri, stdtrit
 from .._arrays import cast, double, like, namespace, to_numpy
 from ..diagnostics import Cutoffs, score_distances
 from ..geometry import unit
-from ..rows import DenseRows, Rows
+from ..rows import Rows
 from ..statistics import main_mode, some_rows
 from .base import scatter_axes
 from .outlyingness import exact_rows, least_outlying
@@ -94,14 +94,14 @@ def fit_subspace(
     SubspaceFit
     """
     n, d = rows.shape
-    most = max(1000, min(5 * d, 4000))
-    index = np.arange(n) if n <= most else np.sort(rng.permutation(n)[:most])
-    sample = DenseRows(rows.take(index).astype(np.float64))
+    most = max(1000, min(5 * d, 2500))
+    index = some_rows(n, most, rng)
+    sample = rows.precise(index)
     tol = 1e-11 * sample.largest(sample.norms())
     plane, keep = _start(sample, n_components, trusted(len(index), breakdown), n_directions, tol, rng)
     plane, weights, path, converged = tl1_steps(sample, plane, keep, power, tol)
     count, all_rows = trusted(n, breakdown), n == len(index)
-    verdict = judge(rows, plane, rows.put(keep) if all_rows else None, count, tol)
+    verdict = judge(rows, plane, rows.put(to_numpy(keep)) if all_rows else None, count, tol)
     for _ in range((2 if all_rows else 1) if reweight else 0):
         verdict = judge(rows, weighted_plane(rows, verdict.keep, len(plane.W.T)), verdict.keep, count, tol)
     if reweight or not all_rows:
@@ -134,7 +134,7 @@ def choose_dimension(variances: Array, total: float, n_components: int | float |
 
 
 def _start(
-    sample: DenseRows,
+    sample: Rows,
     n_components: int | float | None,
     count: int,
     n_directions: int,
@@ -151,21 +151,30 @@ def _start(
     """
     n, d = sample.shape
     X = sample.take(np.arange(n))
+
+    def mask(index: Array) -> Any:
+        ones = np.zeros(n)
+        ones[index] = 1.0
+        return sample.put(ones)
+
     opinions = least_outlying(X, count, n_directions, tol, rng)
     first = next(opinions)
-    whole = weighted_plane(sample, _mask(first[0], n), min(n, d))
-    k = choose_dimension(whole.variances, whole.total_variance, n_components)
+    if isinstance(n_components, int):
+        k = min(n_components, n, d)
+    else:
+        whole = weighted_plane(sample, mask(first[0]), min(n, d))
+        k = choose_dimension(whole.variances, whole.total_variance, n_components)
     exact = exact_rows(X, k, count, tol, rng)
     if exact is not None:
-        verdict = _exclude(sample, _mask(exact, n), k, count, tol)
+        verdict = _exclude(sample, mask(exact), k, count, tol)
         if verdict.inside >= count:
             return verdict.plane, verdict.keep
-    tried = [_exclude(sample, _mask(rows_in, n), k, count, tol) for rows_in in first]
+    tried = [_exclude(sample, mask(rows_in), k, count, tol) for rows_in in first]
     if max(verdict.inside for verdict in tried) < count:
-        tried += [_exclude(sample, _mask(rows_in, n), k, count, tol) for rows_in in next(opinions)]
+        tried += [_exclude(sample, mask(rows_in), k, count, tol) for rows_in in next(opinions)]
     if max(verdict.inside for verdict in tried) < count:
         best = max(tried, key=lambda verdict: verdict.inside)
-        tried.append(_exclude(sample, _mask(_spherical_rows(X, best.plane, k, count), n), k, count, tol))
+        tried.append(_exclude(sample, mask(_spherical_rows(X, best.plane, k, count)), k, count, tol))
     consistent = [verdict for verdict in tried if verdict.inside >= count]
     if len(consistent) == 1:
         best = consistent[0]
@@ -176,15 +185,16 @@ def _start(
     return best.plane, best.keep
 
 
-def _spread(sample: DenseRows, verdict: Verdict, count: int) -> float:
+def _spread(sample: Rows, verdict: Verdict, count: int) -> float:
     """Total variance of the most central rows."""
-    limits = verdict.cutoffs
+    limits, each = verdict.cutoffs, np.arange(sample.shape[0])
     far = np.maximum(
-        verdict.score_distances / limits.score,
-        verdict.orthogonal_distances / max(limits.orthogonal, np.finfo(np.float64).tiny),
+        sample.pick(verdict.score_distances, each) / limits.score,
+        sample.pick(verdict.orthogonal_distances, each) / max(limits.orthogonal, np.finfo(np.float64).tiny),
     )
-    nearest = np.argpartition(far, count - 1)[:count]
-    return weighted_plane(sample, _mask(nearest, len(far)), 1).total_variance
+    ones = np.zeros(len(far))
+    ones[np.argpartition(far, count - 1)[:count]] = 1.0
+    return weighted_plane(sample, sample.put(ones), 1).total_variance
 
 
 def _spherical_rows(X: Array, plane: Plane, k: int, count: int) -> Array:
@@ -194,21 +204,16 @@ def _spherical_rows(X: Array, plane: Plane, k: int, count: int) -> Array:
     return np.argsort(np.linalg.norm(A - (A @ axes) @ axes.T, axis=1), kind="stable")[:count]
 
 
-def _mask(index: Array, n: int) -> Array:
-    mask = np.zeros(n)
-    mask[index] = 1.0
-    return mask
-
-
 def weighted_plane(rows: Rows, weights: Any, k: int) -> Plane:
     """Weighted mean and leading components of the weighted covariance."""
     mass = float(rows.total(double, weights))
     n_used = round(float(rows.total(lambda w: namespace(w).sign(w), weights)))
     mean = to_numpy(rows.pullback(weights)).astype(np.float64) / mass
-    C = to_numpy(rows.gram(weights)).astype(np.float64) / mass - np.outer(mean, mean)
-    C *= n_used / max(n_used - 1, 1)
+    C = double(rows.gram(weights)) / mass
+    home_mean = like(mean, C)
+    C = (C - home_mean[:, None] * home_mean) * (n_used / max(n_used - 1, 1))
     variances, W = scatter_axes(C, k)
-    return Plane(mean, W, np.maximum(variances, 0.0), n_used, max(float(np.trace(C)), 0.0))
+    return Plane(mean, W, np.maximum(variances, 0.0), n_used, max(float(np.trace(to_numpy(C))), 0.0))
 
 
 def judge(rows: Rows, plane: Plane, fitted: Any, count: int, tol: float) -> Verdict:
@@ -234,7 +239,9 @@ def judge(rows: Rows, plane: Plane, fitted: Any, count: int, tol: float) -> Verd
     if limits.size != 1.0:
         root = float(np.sqrt(limits.size))
         sd = rows.map(lambda s: s / root, sd)
-    plane = replace(plane, variances=variances * limits.size)
+    # What the exclusion of far scores took from their variances, it took from the total.
+    total = plane.total_variance + (limits.size - 1.0) * float(variances.sum())
+    plane = replace(plane, variances=variances * limits.size, total_variance=total)
     return Verdict(plane, sd, od, cutoffs, fitted, keep, inside)
 
 
@@ -309,13 +316,13 @@ def _limits(
     return replace(limits, orthogonal=limit, score=score, size=float(size)), cutoffs
 
 
-def _exclude(sample: DenseRows, keep: Array, k: int, count: int, tol: float) -> Verdict:
+def _exclude(sample: Rows, keep: Any, k: int, count: int, tol: float) -> Verdict:
     """PCA of the rows kept and exclusion of those beyond the fit levels, in turn, until they agree."""
     for _ in range(8):
         verdict = judge(sample, weighted_plane(sample, keep, k), keep, count, tol)
-        changed = int((verdict.keep != keep).sum())
+        changed = float(sample.total(lambda a, b: abs(a - b), verdict.keep, keep))
         keep = verdict.keep
-        if changed <= 0.002 * len(keep):
+        if changed <= 0.002 * sample.shape[0]:
             break
     return verdict
 
@@ -337,19 +344,19 @@ def power_scale(r: Array, power: float) -> float:
 
 
 def tl1_steps(
-    sample: DenseRows, plane: Plane, keep: Array, power: float, tol: float, max_iter: int = 20
+    sample: Rows, plane: Plane, keep: Any, power: float, tol: float, max_iter: int = 20
 ) -> tuple[Plane, Array, tuple[float, ...], bool]:
     """Minimise the scale of the distances of the rows kept: PCA with weights h'(u)/u, u = r/s.
 
     h(sqrt(u)) is concave for powers up to two, so the scale never increases.
     """
-    kept = keep > 0
+    kept = to_numpy(keep) > 0
     Y = sample.sample(np.flatnonzero(kept))
     w = np.ones(Y.shape[0])
     path: list[float] = []
     best = plane
     for _ in range(max_iter + 1):
-        r = Y.shifted(plane.center).split(plane.W)[1]
+        r = to_numpy(Y.shifted(Y.put(plane.center)).split(Y.put(plane.W))[1])
         r = np.where(r <= tol, 0.0, r)
         s = power_scale(r, power)
         if path and s > path[-1]:
@@ -361,7 +368,7 @@ def tl1_steps(
         u = np.maximum(r / s, 1e-6)
         w = u ** (power - 2.0) / (1.0 + u**power) ** 2
         w /= w.max()
-        plane = weighted_plane(Y, w, len(plane.variances))
-    weights = np.zeros(len(keep))
+        plane = weighted_plane(Y, Y.put(w), len(plane.variances))
+    weights = np.zeros(len(kept))
     weights[kept] = w
     return best, weights, tuple(path), len(path) <= max_iter

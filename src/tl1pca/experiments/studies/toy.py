@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...displays.style import GREY
 from .. import figures
 from ..engine import Results
 from ..methods import (
@@ -174,7 +175,7 @@ def _groups(redraws: Any) -> list[tuple[str, str, Array]]:
 def _distribution(redraws: Any, n: int) -> Picture:
     groups = _groups(redraws)
     colored = [
-        (label, figures.STYLE.get(method, {"color": figures.GREY})["color"], angles)
+        (label, figures.STYLE.get(method, {"color": GREY})["color"], angles)
         for label, method, angles in groups
     ]
     spoken = "; ".join(f"{label} {angles.mean():.1f}" for label, _, angles in groups)

@@ -1,0 +1,358 @@
+"""The report: its numbers are those of the fit, its sentences are true, its names are text."""
+
+import json
+import re
+import sys
+from html import unescape
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import tl1pca
+from support import ESTIMATORS, gaussian, name, subspace_angle
+from tl1pca import TL1SubspacePCA
+from tl1pca.datasets import load_table, make_contaminated
+from tl1pca.diagnostics import diagnose, principal_angles
+from tl1pca.report import render_report, write_report
+from tl1pca.report._analysis import analyse, unusual
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(1)>",
+    "<b>bold</b>",
+    "{{ 7 * 7 }}",
+    "a\u2028b]]><!--",
+    '"><svg onload=alert(1)>',
+]
+
+
+class Outline(HTMLParser):
+    """Tags with their attributes, and the text of the page without scripts and styles."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text, self._inside = [], [], []
+        self.feed(page)
+        self.text = " ".join(" ".join(self.text).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag in ("script", "style"):
+            self._inside.append(tag)
+
+    def handle_endtag(self, tag):
+        if self._inside and tag == self._inside[-1]:
+            self._inside.pop()
+
+    def handle_data(self, data):
+        if not self._inside:
+            self.text.append(data)
+
+
+def content(page):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page).group(1))
+
+
+def text(page):
+    return Outline(page).text
+
+
+# ------------------------------------------------------------------------------- numbers
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, PCA()], ids=name)
+def test_numbers_are_those_of_the_estimator(estimator):
+    X = gaussian(60, 6, seed=1)
+    X[:4] += [0, 0, 15, 0, -15, 0]
+    fitted = clone(estimator).set_params(n_components=2).fit(X)
+    page = render_report(X, estimator=fitted)
+    data, found = content(page), diagnose(fitted, X)
+    rows = np.array(data["row"])
+    assert sorted(rows) == list(range(60))
+    np.testing.assert_array_equal(data["flag"], found.flags[rows])
+    np.testing.assert_allclose(data["sd"], found.score_distances[rows], rtol=1e-5)
+    np.testing.assert_allclose(data["od"], found.orthogonal_distances[rows], rtol=1e-5, atol=1e-12)
+    drawn = rows[data["points"]]
+    np.testing.assert_allclose(np.transpose(data["scores"]), fitted.transform(X[drawn]), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(data["loadings"]["components"], fitted.components_, rtol=1e-3, atol=1e-8)
+    np.testing.assert_allclose(data["shares"], fitted.explained_variance_ratio_, rtol=1e-5)
+    assert data["listed"] == np.count_nonzero(found.flags)
+    assert f"{found.cutoffs.score:.4g}" in text(page)
+    assert type(fitted).__name__ in text(page)
+
+
+def test_default_is_the_robust_estimator():
+    X, _, _ = make_contaminated(200, 8, 2, fraction=0.2, random_state=0)
+    expected = TL1SubspacePCA(random_state=0).fit(X)
+    data = content(render_report(X))
+    assert sorted(data["row"][: data["listed"]]) == np.flatnonzero(expected.flags_).tolist()
+
+
+def test_classical_numbers_and_the_rows_it_points_at():
+    X, _, axes = make_contaminated(300, 10, 2, kind="clean", random_state=0)
+    bad = [3, 7]
+    X[bad] += 200 * np.linalg.qr(np.column_stack([axes, np.ones(10)]))[0][:, 2]
+    fitted = TL1SubspacePCA(2, random_state=0).fit(X)
+    page = render_report(X, estimator=fitted)
+    classical = PCA(2).fit(X)
+    found, data = diagnose(classical, X), content(page)
+    rows = np.array(data["row"])[data["points"]]
+    np.testing.assert_allclose(data["classical"]["sd"], found.score_distances[rows], rtol=1e-5)
+    np.testing.assert_allclose(data["classical"]["od"], found.orthogonal_distances[rows], rtol=1e-5)
+    angle = subspace_angle(fitted.components_, classical.components_[:1])
+    assert angle > 80
+    assert f"The first classical component points at rows 3 and 7: it lies {angle:.0f}° off" in text(page)
+    assert f"{principal_angles(fitted, classical)[0]:.0f}°" in text(page)
+    assert "Do not use the components of classical PCA" in text(page)
+
+
+def test_unusual_variables_of_a_spike_are_the_spiked_one():
+    X = gaussian(200, 8, seed=2, decay=0.8)
+    X[5, 6] += 40.0
+    analysis = analyse(X, TL1SubspacePCA(2, random_state=0), [f"v{j}" for j in range(8)], None)
+    details = unusual(analysis, np.array([5]))
+    assert details.variables[0, 0] == 6
+    assert not details.by_score[0]
+    fitted = analysis.estimator
+    residuals = X - fitted.inverse_transform(fitted.transform(X))
+    regular = residuals[analysis.found.flags == 0]
+    spread = 1.4826 * np.median(np.abs(regular - np.median(regular, axis=0)), axis=0)
+    np.testing.assert_allclose(details.values[0, 0], residuals[5, 6] / spread[6], rtol=1e-10)
+
+
+def test_unusual_variables_of_a_leverage_point_share_its_score_distance():
+    X = gaussian(200, 3, seed=3)
+    X[0] = X.mean(axis=0) + np.array([60.0, 0.0, 0.0])
+    analysis = analyse(X, TL1SubspacePCA(3, random_state=0), None, None)
+    details = unusual(analysis, np.array([0]))
+    assert details.by_score[0]
+    assert details.variables[0, 0] == 0
+    np.testing.assert_allclose(details.values.sum(), 1.0)  # all three variables are named
+
+
+# ------------------------------------------------------------------------------- names
+def test_names_of_the_data_stay_text():
+    X = gaussian(40, len(HOSTILE), seed=4)
+    X[0] += 30
+    labels = [HOSTILE[i % len(HOSTILE)] for i in range(40)]
+    page = render_report(X, columns=HOSTILE, labels=labels, title=HOSTILE[0], source=HOSTILE[1])
+    for bad in HOSTILE[:3] + HOSTILE[5:]:
+        assert bad not in page.replace(
+            page[page.index("/**") : page.index("</script>", page.index("/**"))], ""
+        )
+    outline = Outline(page)
+    assert [tag for tag, _ in outline.tags].count("script") == 3
+    assert not {"img", "svg", "b", "iframe"} & {tag for tag, _ in outline.tags}
+    assert not [key for _, attributes in outline.tags for key in attributes if key.startswith("on")]
+    assert HOSTILE[0] in outline.text
+    data = content(page)
+    assert data["names"] == HOSTILE
+    assert {*data["label"]} == {*HOSTILE}
+
+
+def test_nothing_is_loaded_and_only_our_scripts_may_run():
+    outline = Outline(render_report(gaussian(30, 3)))
+    for _, attributes in outline.tags:
+        assert "src" not in attributes
+        assert attributes.get("href", "#").startswith(("#", "data:"))
+    policy = next(a["content"] for _, a in outline.tags if a.get("http-equiv"))
+    assert "default-src 'none'" in policy
+    assert policy.count("'sha256-") == 2
+    assert "script-src 'sha256-" in policy
+
+
+def test_text_that_utf8_cannot_hold_is_replaced(tmp_path):
+    page = write_report(gaussian(30, 2), tmp_path / "page.html", columns=["ok", "bad \ud800"], title="\udfff")
+    assert content(page.read_text(encoding="utf-8"))["names"] == ["ok", "bad ?"]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_column_names_of_a_frame(frame):
+    X = gaussian(40, 2)
+    data = content(render_report(frame({"width": X[:, 0], "height": X[:, 1]})))
+    assert data["names"] == ["width", "height"]
+    assert data["label"] is None
+
+
+def test_labels_of_an_index_that_does_not_only_count():
+    X = pd.DataFrame(gaussian(40, 2), columns=["a", "b"], index=[f"sample {i}" for i in range(40)])
+    data = content(render_report(X))
+    assert all(label == f"sample {row}" for label, row in zip(data["label"], data["row"]))
+
+
+# ------------------------------------------------------------------------------- sentences
+def clean(n=60):
+    """Rows on an ellipse: none is further out than another."""
+    angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    X = np.column_stack(
+        [6 * np.cos(angle), 4 * np.sin(angle), 0.1 * np.cos(7 * angle), 0.1 * np.sin(5 * angle)]
+    )
+    return X + np.random.default_rng(0).normal(0, 0.05, size=X.shape)
+
+
+def test_no_outliers():
+    said = text(render_report(clean(), estimator=TL1SubspacePCA(2, random_state=0)))
+    assert "None of the 60 rows is flagged" in said
+    assert "No row needs attention" in said
+    assert "No row is flagged." in said
+    assert "nothing here that turns classical PCA" in said
+    assert "flagged rows" not in said.replace("Flagged rows", "").replace("0 flagged rows", "")
+
+
+def test_one_outlier_is_singular():
+    X = clean()
+    X[7] += [0, 0, 30, -20]
+    said = text(render_report(X, estimator=TL1SubspacePCA(2, random_state=0)))
+    assert "1 of 60 rows (1.7 %) is flagged: 1 bad leverage point." in said or "1 orthogonal outlier." in said
+    assert "Furthest out is row 7 (counted from 0); its distance is" in said
+    assert "component points at row 7: " in said
+    assert "Look at the flagged row and" in said
+    assert "Do not use the components of classical PCA for these data: the flagged row turned them" in said
+    assert "1 rows" not in said
+
+
+def test_leverage_points_only():
+    X = clean()
+    X[[3, 4, 5]] += [70.0, 0, 0, 0]
+    said = text(render_report(X, estimator=TL1SubspacePCA(2, random_state=0)))
+    assert "3 of 60 rows (5 %) are flagged: 3 good leverage points." in said
+    assert "These rows are far from the centre but in line with the others" in said
+    assert "if so, keep them" in said
+
+
+def test_many_outliers():
+    X, _, _ = make_contaminated(300, 10, 2, fraction=0.3, random_state=0)
+    said = text(render_report(X, estimator=TL1SubspacePCA(2, random_state=0)))
+    assert "So many rows are rarely single errors" in said
+    assert "Careful" not in said
+
+
+def test_most_rows_flagged_is_a_warning():
+    fitted = TL1SubspacePCA(2, random_state=0).fit(gaussian(200, 5))
+    said = text(render_report(gaussian(50, 5) * 50, estimator=fitted))
+    assert "Careful." in said
+    assert "of the rows are flagged. Limits are made for a majority" in said
+
+
+def test_chance_alone_asks_for_nothing():
+    X, _, _ = make_contaminated(1000, 10, 3, kind="clean", random_state=1)
+    said = text(render_report(X, estimator=TL1SubspacePCA(3, random_state=0)))
+    assert "no more than chance produces" in said
+
+
+def test_classical_pca_is_not_compared_with_itself():
+    page = render_report(gaussian(50, 4), estimator=PCA(2))
+    assert "The fitted method is classical PCA itself" in text(page)
+    assert content(page)["classical"] is None
+    assert 'id="figure-classical"' not in page
+
+
+def test_different_units_are_noticed():
+    X = gaussian(80, 4)
+    X[:, 2] *= 5000
+    assert "“x2” has the largest" in text(render_report(X))
+
+
+# ------------------------------------------------------------------------------- many rows
+def test_of_many_rows_the_figures_show_a_sample_and_say_so():
+    X, _, _ = make_contaminated(30_000, 6, 2, fraction=0.2, random_state=0)
+    fitted = TL1SubspacePCA(2, random_state=0).fit(X)
+    page = render_report(X, estimator=fitted)
+    data, flagged = content(page), np.flatnonzero(fitted.flags_)
+    assert len(data["points"]) == 4000
+    assert sorted(data["row"][: data["listed"]]) == flagged.tolist()  # the table holds them all
+    assert data["points"][:1000] == list(range(1000))  # the furthest out are drawn
+    assert np.all(np.diff(data["times"][: data["listed"]]) <= 1e-3)
+    assert (
+        f"2,000 of the {30_000 - len(flagged):,} regular rows (drawn at random) and "
+        f"2,000 of the {len(flagged):,} flagged rows (the 1,000 furthest out and others at random)"
+    ) in text(page)
+    assert len(page) < 15_000_000
+
+
+def test_few_rows_are_all_drawn():
+    assert "All 40 rows are drawn." in text(render_report(gaussian(40, 3)))
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.ones((20, 3)),
+        gaussian(50, 1),
+        gaussian(8, 300),
+        gaussian(2, 3),
+        gaussian(60, 5).astype(np.float32),
+        np.vstack([gaussian(40, 2) @ gaussian(2, 6), 9 * gaussian(3, 6)]),
+    ],
+    ids=["constant", "one column", "wide", "two rows", "single precision", "exact fit"],
+)
+def test_degenerate_data_still_give_a_page(X):
+    assert "What to do next" in text(render_report(X))
+
+
+# ------------------------------------------------------------------------------- errors and files
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"columns": ["a"]}, ValueError, "columns must name the 3 columns of X, got 1"),
+        ({"labels": ["a"]}, ValueError, "labels must name the 30 rows of X, got 1"),
+        (
+            {"X": np.full((30, 3), np.nan)},
+            ValueError,
+            "90 entries of X are missing or infinite, the first in row 0",
+        ),
+        ({"X": gaussian(30, 3) * 1e200}, ValueError, "other units"),
+        ({"estimator": make_pipeline(StandardScaler(), PCA(1))}, TypeError, "For a pipeline, pass the rows"),
+        ({"estimator": PCA(2).fit(gaussian(30, 5))}, ValueError, "fitted to 5 columns, X has 3"),
+        ({"X": [["a", "b", "c"]] * 30}, ValueError, "could not convert"),
+    ],
+)
+def test_errors_say_what_to_do(change, error, message):
+    arguments = {"X": gaussian(30, 3)} | change
+    with pytest.raises(error, match=re.escape(message)):
+        render_report(arguments.pop("X"), **arguments)
+
+
+def test_an_unfitted_estimator_is_not_changed():
+    estimator = tl1pca.TL1PCA(1)
+    render_report(gaussian(30, 3), estimator=estimator)
+    assert not hasattr(estimator, "components_")
+
+
+def test_the_file_holds_the_page_and_nothing_is_left_beside_it(tmp_path):
+    X = gaussian(30, 3)
+    path = write_report(X, tmp_path / "page.html", title="Twice")
+    first = path.read_bytes()
+    assert write_report(X, str(path), title="Twice") == path
+    assert path.read_bytes() == first == render_report(X, title="Twice").encode()
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_folder_that_does_not_exist_or_a_path_that_is_a_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match="does not exist; create it first"):
+        write_report(gaussian(30, 3), tmp_path / "no" / "page.html")
+    with pytest.raises(OSError, match="could not be written"):
+        write_report(gaussian(30, 3), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(ImportError, match=re.escape("pip install 'tl1pca[report]'")):
+        render_report(gaussian(30, 3))
+
+
+# ------------------------------------------------------------------------------- known data
+def test_octane_finds_the_six_samples_with_alcohol(data_home):
+    table, columns = load_table("octane.csv.gz", data_home)
+    X = table[:, 1:227]
+    page = render_report(X, estimator=TL1SubspacePCA(2, random_state=0), columns=columns[1:227])
+    data = content(page)
+    assert sorted(np.array(data["row"][: data["listed"]]) + 1) == [25, 26, 36, 37, 38, 39]
+    assert "6 of 39 rows (15 %) are flagged" in text(page)
+    assert unescape(page).count("V226") >= 1

@@ -1,0 +1,161 @@
+"""The shorter ways with many rows end where the published iterations do, or higher."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from support import gaussian, name, subspace_angle
+from tl1pca import L1PCA, R1PCA, Cauchy, Huber, Lp, LpPCA, ResidualPCA
+from tl1pca.objectives import Dispersion, Residual
+from tl1pca.rows import DenseRows
+from tl1pca.solvers import FixedPoint, SubspaceMM, principal_axes
+from tl1pca.solvers.quasi_newton import MANY
+
+N = MANY + 1000
+CONVEX = [Lp(p=1), Lp(p=1.5), Lp(p=3), Huber(c=1.0)]
+
+
+def sources(seed=0):
+    """Two-valued scores in a random basis with noise: the l1 maximum is a definite frame."""
+    rng = np.random.default_rng(seed)
+    scores = rng.choice([-1.0, 1.0], size=(N, 3)) * [3.0, 2.8, 2.6] + 0.3 * rng.normal(size=(N, 3))
+    noise = 0.5 * rng.normal(size=(N, 9))
+    return np.hstack([scores, noise]) @ np.linalg.qr(rng.normal(size=(12, 12)))[0]
+
+
+def outliers(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 3)) * [4, 3, 2] @ rng.normal(size=(3, 10)) + 0.5 * rng.normal(size=(N, 10))
+    X[: N // 10] = 8 * rng.normal(size=(N // 10, 10))
+    return X
+
+
+def published(X, operator, k):
+    """Objective of the iteration over all rows from the principal axes."""
+    rows = DenseRows(X)
+    return FixedPoint().maximize_joint(Dispersion(rows, operator), principal_axes(rows, k)).path[-1]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("operator", CONVEX, ids=name)
+def test_frames_never_descend(operator, weighted):
+    X = gaussian(N, 8, decay=0.8)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=N) if weighted else None
+    dispersion = Dispersion(DenseRows(X, X.mean(axis=0), weights), operator)
+    assert FixedPoint().hurries(dispersion)
+    solution = FixedPoint().maximize_frame(dispersion, 3)
+    assert solution.converged
+    assert (np.diff(solution.path) >= 0).all()
+    np.testing.assert_allclose(solution.W.T @ solution.W, np.eye(3), atol=1e-12)
+    value = float(dispersion.value(dispersion.rows.project(solution.W), operator).sum())
+    assert solution.path[-1] == pytest.approx(value, rel=1e-12)
+    assert solution.path[-1] >= dispersion.value(dispersion.rows.project(np.eye(8)[:, :3]), operator).sum()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("p", [1, 1.3])
+def test_a_definite_frame_is_found(p, seed):
+    X = sources(seed)
+    found = LpPCA(3, p=p, center=None).fit(X).objective_
+    assert found >= published(X, Lp(p=p), 3) * (1 - 1e-6)
+
+
+def test_where_maxima_are_many_no_lower_on_average():
+    gains = []
+    for p in (1, 1.5):
+        for seed in range(4):
+            X = gaussian(N, 20, seed=seed, decay=0.9)
+            X -= X.mean(axis=0)
+            gains.append(LpPCA(5, p=p, center=None).fit(X).objective_ / published(X, Lp(p=p), 5) - 1.0)
+    assert np.mean(gains) >= 0.0
+    assert min(gains) >= -3e-3  # maxima of noise: the same data, another frame
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_direction_after_the_other(seed):
+    X = gaussian(N, 6, seed=seed)
+    pca = L1PCA(2, greedy=True, center="mean").fit(X)
+    centred = X - X.mean(axis=0)
+    assert pca.objective_path_[0][-1] >= published(centred, Lp(p=1), 1) * (1 - 1e-6)
+    np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(2), atol=1e-12)
+
+
+def test_p_two_keeps_the_principal_axes():
+    X = gaussian(N, 6)
+    reference = PCA(3).fit(X).components_
+    inner = np.sum(LpPCA(3, p=2, center="mean").fit(X).components_ * reference, axis=1)
+    np.testing.assert_allclose(np.abs(inner), 1.0, atol=1e-8)
+
+
+def test_the_published_stopping_rule_is_not_replaced():
+    dispersion = Dispersion(DenseRows(gaussian(N, 3)), Lp(p=1))
+    assert not FixedPoint(step_tol=1e-2).hurries(dispersion)
+    assert not FixedPoint().hurries(Dispersion(DenseRows(gaussian(N, 3)), Lp(p=0.5)))
+    assert not FixedPoint().hurries(Dispersion(DenseRows(gaussian(MANY, 3)), Lp(p=1)))
+
+
+@pytest.mark.parametrize("data", [np.zeros((N, 3)), np.outer(np.arange(-N / 2, N / 2), [1.0, 2.0, 0.0])])
+def test_rows_that_span_little(data):
+    for pca in (L1PCA(2, center=None), R1PCA(2, center=None)):
+        with pytest.warns(UserWarning, match="span"):
+            W = pca.fit(data).components_
+        np.testing.assert_allclose(W @ W.T, np.eye(2), atol=1e-12)
+        assert np.isfinite(pca.objective_)
+
+
+def test_the_result_does_not_depend_on_the_number_of_threads(monkeypatch):
+    big = np.tile(gaussian(N, 12, decay=0.9), (20, 1))
+    for pca in (L1PCA(9), LpPCA(9, p=1.5), R1PCA(2)):
+        results = []
+        for threads in ("1", "2"):
+            monkeypatch.setenv("OMP_NUM_THREADS", threads)
+            monkeypatch.setenv("OPENBLAS_NUM_THREADS", threads)
+            results.append(pca.fit(big).components_)
+        np.testing.assert_allclose(*results, atol=1e-8)
+
+
+@pytest.mark.parametrize("factor", [1e-60, 1e60])
+def test_units_do_not_matter(factor):
+    X = outliers()
+    for pca in (L1PCA(2), R1PCA(2)):
+        assert subspace_angle(pca.fit(X).components_, pca.fit(factor * X).components_) < 0.1
+
+
+def test_single_precision():
+    X = outliers().astype(np.float32)
+    for pca in (L1PCA(3, center=None), R1PCA(3, center=None)):
+        single = pca.fit(X)
+        assert single.components_.dtype == np.float32
+        assert single.converged_
+        value = single.objective_
+        assert value == pytest.approx(pca.fit(X.astype(np.float64)).objective_, rel=1e-4)
+
+
+@pytest.mark.parametrize("operator", [Huber(), Lp(p=1), Cauchy()], ids=name)
+@pytest.mark.parametrize("seed", range(3))
+def test_residuals_end_no_higher_than_reweighting(operator, seed):
+    X = outliers(seed)
+    pca = ResidualPCA(3, operator=operator, center=None).fit(X)
+    assert (np.diff(pca.objective_path_[0]) <= 0).all()
+    rows = DenseRows(X)
+    start = principal_axes(rows, 3)
+    settled = operator.resolve(Residual(rows, operator).distances(start))
+    residual = Residual(rows, settled)
+    W, best = start, np.inf
+    for _ in range(100):  # reweighted PCA as published
+        r = residual.distances(W)
+        best = min(best, residual.value(r))
+        W = principal_axes(rows, 3, settled.weight(r))
+    assert pca.objective_ == pytest.approx(residual.value(residual.distances(pca.components_.T)), rel=1e-9)
+    assert pca.objective_ <= best * (1 + 2e-6)
+    assert subspace_angle(pca.components_, W.T) < 0.3
+
+
+def test_residual_components_are_ordered_by_the_reweighted_scatter():
+    X = outliers()
+    rows = DenseRows(X)
+    residual = Residual(rows, Lp(p=1))
+    W = SubspaceMM().minimize(residual, principal_axes(rows, 3)).W
+    C = W.T @ rows.gram(residual.operator.weight(residual.distances(W))) @ W
+    np.testing.assert_allclose(C, np.diag(np.diag(C)), atol=1e-6 * C.max())
+    assert (np.diff(np.diag(C)) < 0).all()
