@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench scaling docs clean
+.PHONY: help demo test lint bench scaling docs torture oldest package clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -39,5 +39,14 @@ scaling: $(STAMP)  ## growth with rows and partitions; tables go to benchmarks/r
 docs: $(STAMP)  ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+torture: $(STAMP)  ## kills, faults, interrupts, 10,000 hard cases, load; a quarter of an hour
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m torture.run --workers $(WORKERS)
+
+oldest:  ## run the tests with the oldest Python and libraries that are promised
+	$(PYTHON) tests/oldest.py .venv-oldest -n $(WORKERS)
+
+package:  ## build sdist and wheel and use them in a clean environment
+	$(PYTHON) tests/package.py .venv-package
+
 clean:  ## remove what the other commands made
-	rm -rf $(VENV) demo docs/_build docs/auto_examples docs/api/generated dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-oldest .venv-package demo docs/_build docs/auto_examples docs/api/generated dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

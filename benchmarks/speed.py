@@ -20,6 +20,7 @@ from sklearn.decomposition import PCA
 import peers
 from measure import Passes, extra_memory, interleaved, machine, one_thread
 from tl1pca import L1PCA, R1PCA, TL1PCA, LpPCA, TL1SubspacePCA
+from tl1pca._files import write_atomically
 from tl1pca.datasets import load_yale
 from transliteration import algorithm_2
 
@@ -286,7 +287,7 @@ def main():
         "",
     ]
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text("\n".join(parts), encoding="utf-8")
+    write_atomically(options.out, "\n".join(parts))
     print(f"written to {options.out} after {time.monotonic() - start:.0f} s")
 
 

@@ -59,3 +59,19 @@ def test_centers():
 def test_bad_centers(center, message):
     with pytest.raises(ValueError, match=message):
         locate(DenseRows(np.zeros((3, 2))), center)
+
+
+def test_spatial_median_does_not_stop_on_a_row():
+    """A row that is not the median, and repeated rows that nearly are, hold the iteration fast."""
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        n, d = rng.integers(3, 16), rng.integers(2, 5)
+        X = rng.normal(size=(n, d))
+        if seed % 2:
+            X = X[rng.integers(0, n, size=n)]
+        total = lambda y, X=X: np.linalg.norm(X - y, axis=1).sum()  # noqa: E731
+        median = spatial_median(DenseRows(X))
+        best = min(total(row) for row in X)
+        assert total(median) <= best * (1 + 1e-9)
+        around = [total(median + 1e-3 * rng.normal(size=d)) for _ in range(20)]
+        assert total(median) <= min(around) * (1 + 1e-12)

@@ -119,7 +119,7 @@ def distances(X: ArrayLike, fitted: Fitted) -> tuple[Array, Array]:
         T = A @ dual
         A = A - T @ basis
         sd.append(score_distances(T, variances))
-        od.append(xp.sqrt(xp.sum(A * A, axis=1)))
+        od.append(row_lengths(A))
     join = np.concatenate if xp is np else xp.concat
     return join(sd), join(od)
 
@@ -127,8 +127,20 @@ def distances(X: ArrayLike, fitted: Fitted) -> tuple[Array, Array]:
 def score_distances(T: Array, variances: Array) -> Array:
     """sqrt(sum_j t_j^2 / l_j); a component without variance says nothing."""
     live = variances > 1e-20 * variances.max(initial=0.0)
-    inverse = np.where(live, 1.0 / np.where(live, variances, 1.0), 0.0)
-    return namespace(T).sqrt((T * T) @ like(inverse, T))
+    inverse = np.where(live, 1.0 / np.sqrt(np.where(live, variances, 1.0)), 0.0)
+    Z = T * like(inverse, T)  # before the squares, which may overflow
+    return namespace(T).sqrt(namespace(T).sum(Z * Z, axis=1))
+
+
+def row_lengths(A: Array) -> Array:
+    """Lengths of the rows, whatever their size: squares neither overflow nor vanish."""
+    xp = namespace(A)
+    size = xp.max(abs(A), axis=1, keepdims=True)
+    info, top = xp.finfo(A.dtype), float(xp.max(size))
+    if float(info.smallest_normal) ** 0.25 < top < float(info.max) ** 0.25:
+        return xp.sqrt(xp.sum(A * A, axis=1))
+    size = xp.where(size == 0, xp.ones_like(size), size)
+    return size[:, 0] * xp.sqrt(xp.sum((A / size) ** 2, axis=1))
 
 
 def cutoffs(orthogonal_distances: Array, n_components: int, level: float = 0.975) -> Cutoffs:
@@ -145,7 +157,7 @@ def cutoffs(orthogonal_distances: Array, n_components: int, level: float = 0.975
     -------
     Cutoffs
     """
-    z = np.cbrt(to_numpy(orthogonal_distances).astype(np.float64) ** 2)
+    z = np.cbrt(to_numpy(orthogonal_distances).astype(np.float64)) ** 2
     middle = float(np.median(z))
     mad = 1.4826 * float(np.median(np.abs(z - middle)))
     orthogonal = max(middle + mad * float(ndtri(level)), 0.0) ** 1.5

@@ -30,8 +30,8 @@ from .statistics import some_rows
 
 Array = NDArray[Any]
 
-#: Residual rows below this share of the longest original one count as nothing left.
-EXHAUSTED = 1e-12
+#: Residual rows below this share of the longest one, or so many roundings of it, count as nothing left.
+EXHAUSTED, ROUNDINGS = 1e-12, 16
 #: More rows than this, and a sample of so many finds the directions that all rows then polish.
 SAMPLE_ABOVE, SAMPLE, CURVATURE = 5000, 500, 1000
 
@@ -73,12 +73,12 @@ def greedy(
     Extraction
     """
     many = isinstance(solver, SphereAscent) and rows.shape[0] > SAMPLE_ABOVE
-    longest = _longest(rows)
+    floor = max(EXHAUSTED, ROUNDINGS * float(np.finfo(rows.dtype).eps)) * _longest(rows)
     W = rows.put(np.zeros((rows.shape[1], 0)))
     solutions: list[Solution] = []
     while W.shape[1] < n_components:
         left = DeflatedRows(rows, unit(W)) if W.shape[1] else rows
-        if _exhausted(left, EXHAUSTED * longest):
+        if _exhausted(left, floor):
             break
         if many and isinstance(solver, SphereAscent):
             new = _from_sample(rows, left, operator, solver, W, n_components)
@@ -94,10 +94,11 @@ def greedy(
                 n_components = W.shape[1]
                 break
     paths = [solution.path for solution in solutions]
-    if enough is None and W.shape[1] < n_components:
-        paths += [(0.0,)] * (n_components - W.shape[1])
+    least = n_components if enough is None else 1  # rows that are all equal have no share to reach
+    if W.shape[1] < least:
+        paths += [(0.0,)] * (least - W.shape[1])
         complete = complete_basis if solver.orthogonal else _pad
-        W = rows.put(complete(to_numpy(W), n_components))
+        W = rows.put(complete(to_numpy(W), least))
     return Extraction(W, tuple(paths), all(solution.converged for solution in solutions))
 
 

@@ -119,16 +119,23 @@ def _newton_median(rows: Rows, A: Array, v: Array) -> Array:
     if spread == 0.0:
         return delta
     # With the curvature of a sample each step leaves a few per cent of the error of the last.
-    tol = max(1e-11, 8 * float(np.finfo(rows.dtype).eps)) if len(length) == rows.shape[0] else 1e-5
+    whole = len(length) == rows.shape[0]
+    tol = max(1e-11, 8 * float(np.finfo(rows.dtype).eps)) if whole else 1e-5
+    near = np.inf if whole else 1e-2 * spread
     here, tried = _pull(rows, squares, delta, spread), -1
     for _ in range(100):
         distances = xp.sqrt(xp.sum((A - delta) ** 2, axis=1))
         nearest = int(xp.argmin(distances))
-        if nearest != tried and float(distances[nearest]) <= 1e-2 * spread:
-            tried = nearest
-            if _is_median(rows, squares, A[nearest, :]):
-                return A[nearest, :]
-        step = _newton_step(A - delta, distances, v, here, rows.mass)
+        gap = float(distances[nearest])
+        if gap <= 1e-6 * spread or (gap <= near and nearest != tried):
+            tried, row = nearest, A[nearest, :]
+            away = _way_out(rows, squares, row)
+            if away is None:
+                return row
+            if gap <= 1e-6 * spread:  # where every step ends on the row again
+                delta = row + away
+                here = _pull(rows, squares, delta, spread)
+        step = _newton_step(A - delta, v, here)
         for move in (step, 0.25 * step, here.force / here.mass):  # the last, Weiszfeld's, never fails
             there = _pull(rows, squares, delta + move, spread)
             # Near the minimum the sum is flat to rounding and only the step still tells.
@@ -158,8 +165,11 @@ def _pull(rows: Rows, squares: Any, delta: Array, spread: float) -> _Pull:
     return _Pull(float(total), float(mass), G[:, 0] - float(mass) * delta)
 
 
-def _is_median(rows: Rows, squares: Any, row: Array) -> bool:
-    """Whether the pull of the other rows does not exceed the weight at this one."""
+def _way_out(rows: Rows, squares: Any, row: Array) -> Array | None:
+    """Descent step from a row (Vardi and Zhang 2000); None if the row is the median.
+
+    It is when the pull of the other rows does not exceed the weight there.
+    """
     size = float(row @ row)
     r = rows.map(lambda t, s: _distances(t, s, size), rows.project(row), squares)
     near = 1e-7 * rows.largest(r)
@@ -172,14 +182,22 @@ def _is_median(rows: Rows, squares: Any, row: Array) -> bool:
         xp = namespace(r)
         return xp.where(r <= near, xp.ones_like(r), xp.zeros_like(r))
 
-    pull = rows.pullback(rows.map(inverse, r)) - float(rows.total(inverse, r)) * row
-    return float(pull @ pull) ** 0.5 <= float(rows.total(here, r))
+    mass, held = float(rows.total(inverse, r)), float(rows.total(here, r))
+    pull = rows.pullback(rows.map(inverse, r)) - mass * row
+    strength = float(pull @ pull) ** 0.5
+    return None if strength <= held else (1.0 - held / strength) / mass * pull
 
 
-def _newton_step(A: Array, length: Array, v: Array, here: _Pull, total: float) -> Array:
+def _newton_step(A: Array, v: Array, here: _Pull) -> Array:
     """Solve (mass I - sum v a a'/|a|^3) x = pull by conjugate gradients, the sum from a sample."""
     xp = namespace(A)
-    bend = (total / float(xp.sum(v))) * v / xp.maximum(length, 1e-12 * float(xp.max(length))) ** 3
+    top = float(xp.max(abs(A)))
+    if top == 0.0:
+        return here.force / here.mass
+    # The matrix is free of units, and so are its parts: no cube over- or underflows.
+    A = A / top
+    length = xp.sqrt(xp.sum(A * A, axis=1))
+    bend = v / xp.maximum(length, 1e-12) ** 3
     # On the sample the two parts balance exactly; scaled, their difference stays definite.
     share = here.mass / float(bend @ length**2)
     x, r = xp.zeros_like(here.force), here.force

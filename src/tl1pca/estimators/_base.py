@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from .._arrays import like, namespace, to_numpy
+from ..diagnostics import row_lengths
 from ..extraction import Extraction
 from ..geometry import largest_entry_signs
 from ..location import locate
@@ -152,14 +153,7 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._by_rows(self._minus_distances, check_new(self, X))
-
-    def _minus_distances(self, X: Array) -> Array:
-        rest = self._residuals(X)
-        xp = namespace(rest)
-        size = xp.max(abs(rest), axis=1, keepdims=True)
-        size = xp.where(size == 0, xp.ones_like(size), size)  # so that squares neither overflow nor vanish
-        return -size[:, 0] * xp.sqrt(xp.sum((rest / size) ** 2, axis=1))
+        return self._by_rows(lambda rows: -row_lengths(self._residuals(rows)), check_new(self, X))
 
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Minus the median distance to the subspace: half of the rows reconstruct at least so well.
@@ -400,7 +394,7 @@ def safe_factor(top: float, dtype: np.dtype[Any]) -> float:
     info = np.finfo(dtype)
     if top == 0.0 or float(info.tiny) ** 0.25 < top < float(info.max) ** 0.25:
         return 1.0
-    return float(2.0 ** (-np.frexp(top)[1]))
+    return float(2.0 ** min(-int(np.frexp(top)[1]), info.maxexp - 1))
 
 
 def product(x: Array, *factors: float, dtype: Any = np.float64) -> Array:

@@ -134,6 +134,11 @@ class DispersionPCA(BaseDispersionPCA):
         if not isinstance(self.solver, Solver) and self.solver not in ("auto", "paper"):
             raise ValueError(f"solver must be 'auto', 'paper' or a Solver object, got {self.solver!r}.")
         super()._check_parameters()
+        if self._operator().adaptive and not isinstance(self._operator(), TL1):
+            raise ValueError(
+                f"The 'auto' of {self._operator()!r} is defined for residuals; give a number in the units "
+                "of the data, or use ResidualPCA."
+            )
         if self.extraction == "joint" and self._operator().adaptive:
             raise ValueError(
                 "a='auto' is defined per component; use extraction='greedy' or give a number for a."

@@ -189,7 +189,7 @@ def l1_scores(X: ArrayLike, loadings: ArrayLike, observed: ArrayLike | None = No
     """
     V, problem = np.asarray(loadings, dtype=float), _check(X, 1, observed, None)
     if problem.mask.all():
-        return np.asarray(np.linalg.lstsq(V, problem.X.T)[0].T, dtype=float)
+        return np.asarray(np.linalg.lstsq(V, problem.X.T, rcond=None)[0].T, dtype=float)
     return _weighted_lstsq(problem.X, V, problem.mask)
 
 

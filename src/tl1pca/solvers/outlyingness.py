@@ -124,7 +124,9 @@ def separated_rows(T: Array, count: int) -> Array:
         gap = (far > ratio * near) & (near >= half[:, None] * (1 - 1e-9))
         for i in np.flatnonzero(gap.any(axis=1)):
             j = int(np.argmax(gap[i]))
-            found.append((far[i, j] / max(near[i, j], 1e-300), side, i, near[i, j]))
+            with np.errstate(over="ignore"):  # an infinite gap is the strongest
+                strength = far[i, j] / max(near[i, j], 1e-300)
+            found.append((strength, side, i, near[i, j]))
     for _, side, i, r in sorted(found, reverse=True):
         beyond = side * (T[i] - centre[i]) > r * (1 + 1e-9)
         same = 2 * (out & beyond).sum() >= beyond.sum() or not out.any()
