@@ -18,6 +18,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
 from tl1pca import L1PCA, R1PCA, TL1PCA, LpPCA, TL1SubspacePCA
+from tl1pca._files import write_atomically
 from tl1pca.datasets import load_yale
 from transliteration import algorithm_2
 
@@ -251,7 +252,7 @@ def main():
         "",
     ]
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text("\n".join(parts), encoding="utf-8")
+    write_atomically(options.out, "\n".join(parts))
     print(f"written to {options.out}")
 
 

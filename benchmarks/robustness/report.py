@@ -9,6 +9,7 @@ from collections import defaultdict
 import numpy as np
 
 from robustness.design import METHODS, OWN, ROW_KINDS, SETTINGS
+from tl1pca._files import write_atomically
 
 FIELDS = ("setting", "noise", "kind", "fraction", "seed", "method")
 VALUES = ("angle", "oracle", "found", "false", "wall", "cpu", "code", "error")
@@ -250,7 +251,5 @@ def write(path, tasks, records, code, missing):
         values = (f"{v:.6g}" if isinstance(v, float) else v for v in map(entry.get, VALUES))
         writer.writerow((cell.setting, cell.noise, cell.kind, cell.fraction, seed, name, *values))
     for suffix, text in ((".csv", out.getvalue()), (".md", "\n".join(markdown(results, code, missing)))):
-        part = path.with_name(path.name + suffix + ".part")
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, path.with_name(path.name + suffix))
+        write_atomically(path.with_name(path.name + suffix), text)
     return "\n".join(f"{VERDICTS[ok]}  {title}: {found}" for title, ok, found in requirements(results))

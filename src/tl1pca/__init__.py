@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         TL1SubspacePCA,
     )
     from .operators import TL1, Cauchy, Huber, Lp, Operator
+    from .persistence import load, save
 
 __all__ = [
     "L1PCA",
@@ -41,10 +42,12 @@ __all__ = [
     "TL1SubspacePCA",
     "__version__",
     "compare",
+    "load",
+    "save",
 ]
 
 # Names are looked up in these modules on first use, so that `tl1pca --help` answers without numpy.
-_HOMES = ("operators", "estimators", "comparison")
+_HOMES = ("operators", "estimators", "comparison", "persistence")
 
 
 def __getattr__(name: str) -> Any:

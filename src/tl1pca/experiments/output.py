@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import io
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from .._files import write_atomically
 
 
 @dataclass(frozen=True)
@@ -99,14 +100,9 @@ def render(figure: Any, suffix: str) -> bytes:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Put a file in place in one step."""
+    """Put a file in place in one step, in a folder that is made when missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_atomically(path, content)
 
 
 def _parquet(frame: Any) -> bytes | None:
