@@ -23,6 +23,7 @@ __all__ = [
     "distances",
     "excess",
     "flags",
+    "orthogonal_limit",
     "principal_angles",
 ]
 
@@ -144,18 +145,18 @@ def cutoffs(orthogonal_distances: Array, n_components: int, level: float = 0.975
 
 def flags(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs, n_components: int) -> Array:
     """Region of every row in the outlier map, as values of `Flag`."""
-    off = orthogonal_distances > _orthogonal_limit(score_distances, limits, n_components)
+    off = orthogonal_distances > orthogonal_limit(score_distances, limits, n_components)
     far = score_distances > limits.score
     return np.asarray(Flag.GOOD_LEVERAGE * far + Flag.ORTHOGONAL_OUTLIER * off, dtype=np.int64)
 
 
 def excess(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs, n_components: int) -> Array:
     """The larger of the two distances over its cut-off: above one for rows that are not regular."""
-    limit = np.maximum(_orthogonal_limit(score_distances, limits, n_components), np.finfo(np.float64).tiny)
+    limit = np.maximum(orthogonal_limit(score_distances, limits, n_components), np.finfo(np.float64).tiny)
     return np.maximum(score_distances / limits.score, np.minimum(orthogonal_distances, 1e300 * limit) / limit)
 
 
-def _orthogonal_limit(score_distances: Array, limits: Cutoffs, n_components: int) -> Array:
+def orthogonal_limit(score_distances: Array, limits: Cutoffs, n_components: int) -> Array:
     """Cut-off of the orthogonal distance, longer for rows far out in a tilted subspace."""
     n = limits.tilt
     longer = (1 + (1 + score_distances**2) / n) / (1 + (1 + n_components) / n)

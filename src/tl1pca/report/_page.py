@@ -1,0 +1,281 @@
+"""From an analysis to the page, and to the disk."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._files import write_atomically
+from .._version import __version__
+from . import _words as words
+from ._analysis import Analysis, Unusual, analyse, text
+from ._drawn import MAX_LISTED, MAX_VARIABLES, Drawn, draw, embedded
+
+
+def write_report(
+    X: ArrayLike,
+    path: str | os.PathLike[str],
+    *,
+    estimator: Any = None,
+    columns: Sequence[object] | None = None,
+    labels: Sequence[object] | None = None,
+    title: str | None = None,
+    source: str | None = None,
+) -> Path:
+    """Write one HTML file that shows what was fitted, which rows stand out, and what to do next.
+
+    The file needs nothing else, neither other files nor a network. Of many
+    rows the figures show a sample, and say so; the table and the CSV file it
+    exports hold the flagged rows.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Finite numbers. Names of the columns, and the index unless it only
+        counts, are taken from a DataFrame.
+    path : path-like
+        The file; its folder has to exist. An old file is replaced in one step.
+    estimator : estimator, optional
+        Any estimator of the package or scikit-learn's PCA. A fitted one is
+        used as it is; of an unfitted one a clone is fitted to X. By default
+        ``TL1SubspacePCA(random_state=0)``.
+    columns : sequence of length n_features, optional
+        Names of the columns.
+    labels : sequence of length n_samples, optional
+        Names of the rows.
+    title : str, optional
+        Title of the page.
+    source : str, optional
+        Where the data come from, in words.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    ImportError
+        If jinja2 or plotly is missing: ``pip install 'tl1pca[report]'``.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tl1pca.datasets import make_contaminated
+    >>> from tl1pca.report import write_report
+    >>> X, bad, axes = make_contaminated(200, 10, 2, fraction=0.1, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_report(X, Path(folder) / "report.html", title="A first look")
+    ...     text = page.read_text(encoding="utf-8")
+    >>> "A first look" in text
+    True
+    """
+    if not Path(path).parent.is_dir():  # said before the fit, not after it
+        raise FileNotFoundError(
+            f"The folder {str(Path(path).parent)!r} of the report does not exist; create it first."
+        )
+    page = render_report(X, estimator=estimator, columns=columns, labels=labels, title=title, source=source)
+    write_atomically(path, page)
+    return Path(path)
+
+
+def render_report(
+    X: ArrayLike,
+    *,
+    estimator: Any = None,
+    columns: Sequence[object] | None = None,
+    labels: Sequence[object] | None = None,
+    title: str | None = None,
+    source: str | None = None,
+) -> str:
+    """The page of `write_report` as text, for those who serve it themselves.
+
+    Parameters
+    ----------
+    X, estimator, columns, labels, title, source
+        As in `write_report`.
+
+    Returns
+    -------
+    str
+        A whole HTML document.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tl1pca.report import render_report
+    >>> page = render_report(load_iris().data, columns=load_iris().feature_names)
+    >>> page.startswith("<!doctype html>")
+    True
+    """
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise ImportError(
+            f"The report needs jinja2 and plotly ({error}): pip install 'tl1pca[report]'."
+        ) from error
+    analysis = analyse(X, estimator, columns, labels)
+    drawn = draw(analysis)
+    environment = Environment(
+        loader=PackageLoader("tl1pca.report", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    scripts = [_script(get_plotlyjs()), _script(_asset("report.js"))]
+    return environment.get_template("report.html.j2").render(
+        title=text(title or "Principal components and outliers"),
+        source=None if source is None else text(source),
+        scripts=[Markup(script) for script in scripts],
+        script_hashes=" ".join(f"'sha256-{_digest(script)}'" for script in scripts),
+        style=Markup(_asset("report.css")),
+        data=Markup(embedded(analysis, drawn)),
+        **_content(analysis, drawn),
+    )
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _script(code: str) -> str:
+    """Code that can stand in a script element, and with the line ends that a browser hashes."""
+    return code.replace("\r\n", "\n").replace("\r", "\n").replace("</script", "<\\/script")
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
+    """What the template shows as text."""
+    fitted = analysis.estimator
+    classical = analysis.classical
+    shares = np.asarray(fitted.explained_variance_ratio_, dtype=np.float64)
+    m = drawn.n_listed
+    details = Unusual(drawn.details.by_score[:m], drawn.details.variables[:m], drawn.details.values[:m])
+    kept = float(shares.sum())
+    return {
+        "tiles": _tiles(analysis, kept),
+        "facts": _facts(analysis, kept),
+        "findings": words.findings(analysis, details),
+        "advice": words.advice(analysis),
+        "comparison": words.comparison(analysis),
+        "classical": classical,
+        "angles": [] if classical is None else [words.degrees(float(a)) for a in classical.angles],
+        "shares": [] if classical is None else _shares(shares, classical.shares, classical.component_angles),
+        "legend": [
+            (
+                int(flag),
+                name,
+                words.MEANINGS[flag],
+                f"{int(np.count_nonzero(analysis.found.flags == flag)):,}",
+            )
+            for flag, name in words.KINDS.items()
+        ],
+        "drawn_note": _drawn_note(analysis, drawn),
+        "listed_note": _listed_note(analysis, drawn),
+        "n_flagged": len(analysis.flagged),
+        "labelled": analysis.labels is not None,
+        "n_components": len(shares),
+        "method": type(fitted).__name__,
+        "loadings_note": _loadings_note(analysis),
+        "versions": ", ".join(
+            [
+                f"tl1pca {__version__}",
+                *(f"{name} {version(name)}" for name in ("scikit-learn", "numpy", "plotly")),
+            ]
+        ),
+    }
+
+
+def _tiles(analysis: Analysis, kept: float) -> list[tuple[str, str]]:
+    """The numbers at the top, each with what it means."""
+    n, m, k = len(analysis.data), len(analysis.flagged), len(analysis.estimator.components_)
+    classical = analysis.classical
+    components = "component holds" if k == 1 else "components hold"
+    tiles = [
+        (f"{n:,} × {len(analysis.names):,}", "rows × columns"),
+        (str(k), f"{components} {words.percent(kept)} of the variance"),
+        (f"{m:,}", f"flagged {'row' if m == 1 else 'rows'}, {words.percent(m / n)} of all"),
+    ]
+    if classical is not None:
+        tiles.append((words.degrees(float(classical.angles[0])), "largest angle to classical PCA"))
+    return tiles
+
+
+def _facts(analysis: Analysis, kept: float) -> list[tuple[str, str]]:
+    fitted, limits = analysis.estimator, analysis.found.cutoffs
+    facts = [
+        ("Method", " ".join(repr(fitted).split())),
+        (
+            "Rows and columns",
+            f"{words.count(len(analysis.data), 'row')}, {words.count(len(analysis.names), 'column')}",
+        ),
+        (
+            "Components",
+            f"{len(fitted.components_)}, with {words.percent(kept)} of the variance as the method sees it",
+        ),
+        ("Limit of the score distance", f"{limits.score:.4g}"),
+        ("Limit of the orthogonal distance", f"{limits.orthogonal:.4g}"),
+    ]
+    if hasattr(fitted, "n_iter_"):
+        ended = "" if getattr(fitted, "converged_", True) else ", not converged"
+        facts.append(("Iterations", f"{fitted.n_iter_}{ended}"))
+    return facts
+
+
+def _shares(ours: Any, theirs: Any, angles: Any) -> list[tuple[str, str, str, str]]:
+    pairs = zip(ours.tolist(), theirs.tolist(), angles.tolist())
+    return [
+        (str(j), words.percent(a), words.percent(b), words.degrees(c)) for j, (a, b, c) in enumerate(pairs, 1)
+    ]
+
+
+def _drawn_note(analysis: Analysis, drawn: Drawn) -> str:
+    """Which rows the figures show."""
+    n, n_flagged = len(analysis.data), len(analysis.flagged)
+    shown_flagged = int(np.count_nonzero(drawn.points < drawn.n_listed))
+    shown_regular = len(drawn.points) - shown_flagged
+    if len(drawn.points) == n:
+        return f"All {n:,} rows are drawn."
+    parts = [_part(shown_regular, n - n_flagged, "regular row", "drawn at random")]
+    furthest = f"the {shown_flagged // 2:,} furthest out and others at random"
+    parts.append(_part(shown_flagged, n_flagged, "flagged row", furthest))
+    return f"So that the page stays quick, the figures show {' and '.join(part for part in parts if part)}."
+
+
+def _part(shown: int, n: int, noun: str, how: str) -> str:
+    if n <= 1:
+        return f"the {noun}" if n else ""
+    return f"all {n:,} {noun}s" if shown == n else f"{shown:,} of the {n:,} {noun}s ({how})"
+
+
+def _listed_note(analysis: Analysis, drawn: Drawn) -> str:
+    if drawn.n_listed == len(analysis.flagged):
+        return ""
+    return (
+        f"The table and the file hold the {MAX_LISTED:,} furthest out of {len(analysis.flagged):,} flagged "
+        "rows; tl1pca.diagnostics.diagnose gives all."
+    )
+
+
+def _loadings_note(analysis: Analysis) -> str:
+    if len(analysis.names) <= MAX_VARIABLES:
+        return ""
+    return f"Shown are the {MAX_VARIABLES:,} columns with the largest loadings, of {len(analysis.names):,}."
