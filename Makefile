@@ -19,7 +19,7 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 demo: $(STAMP)  ## find the bad rows of a built-in data set; figures and tables go to demo/
-	$(BIN)/python examples/demo.py --out demo
+	$(BIN)/tl1pca demo --out demo
 
 test: $(STAMP)  ## run the tests
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -q

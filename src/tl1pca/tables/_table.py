@@ -193,12 +193,14 @@ def size(count: int) -> str:
     Examples
     --------
     >>> size(3 << 30), size(1000)
-    ('3.0 GiB', '0.0 MiB')
+    ('3.0 GiB', '1.0 KiB')
     """
-    for unit, bits in (("TiB", 40), ("GiB", 30)):
-        if count >= 1 << bits:
-            return f"{count / (1 << bits):.1f} {unit}" if count < 1 << 60 else "over a million TiB"
-    return f"{count / (1 << 20):.1f} MiB"
+    if count >= 1 << 60:  # may be too long for a float
+        return "over a million TiB"
+    unit, bits = next(
+        (u, b) for u, b in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 0)) if count >> b or not b
+    )
+    return f"{count / (1 << (bits or 10)):.1f} {unit}"
 
 
 def check_size(needed: int, options: Options, what: str) -> None:
