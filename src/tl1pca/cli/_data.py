@@ -33,7 +33,7 @@ CLASSES = {
 def read(path: str, reading: Reading, model: Any = None) -> Table:
     """The table in a file, without gaps, with the columns of the model where there is one."""
     limit = reading.limit
-    with waiting(f"Reading {path}"), _guarded(limit):
+    with waiting(f"Reading {path}"), guarded(limit):
         table = read_table(
             path,
             max_memory=limit,
@@ -53,7 +53,7 @@ def read(path: str, reading: Reading, model: Any = None) -> Table:
 
 
 @contextmanager
-def _guarded(max_memory: int) -> Iterator[None]:
+def guarded(max_memory: int) -> Iterator[None]:
     """Let the system refuse memory that a file obtains in spite of all checks (on Linux).
 
     Parsers take some for a moment beside the table itself.

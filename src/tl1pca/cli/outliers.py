@@ -19,9 +19,10 @@ def command(
 ) -> None:
     """List the rows of DATA that stand out, with their distances.
 
-    The most unusual come first. A row is far out inside the fitted subspace (good leverage), off the
-    subspace (orthogonal outlier), or both (bad leverage). The last column says
-    how many times the larger distance exceeds what is usual.
+    The most unusual come first. A row is far out inside the fitted subspace
+    (good leverage), off the subspace (orthogonal outlier), or both (bad
+    leverage). The last column says how many times the larger distance exceeds
+    what is usual.
     """
     import numpy as np
 

@@ -40,8 +40,9 @@ def command(
 ) -> None:
     """Regenerate the figures and tables of the paper.
 
-    What the paper prints stands beside them. Finished work is kept in the output folder: a run that was stopped or
-    killed goes on where it was when the same command is given again.
+    What the paper prints stands beside them. Finished work is kept in the
+    output folder: a run that was stopped or killed goes on where it was when
+    the same command is given again.
     """
     try:
         from ..experiments.reproduce import reproduce

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO
+import os
+import zlib
+from typing import Any, BinaryIO, Literal
 
 import scipy.io
 import scipy.io.matlab
 
 from ._numpy import check_matrix, choose, from_array, unusable
-from ._table import Options, Table, TableError, parsing
+from ._table import Options, Table, TableError, check_size, parsing
 
 # Typed as functions of a path; they take streams as well.
 whosmat: Any = scipy.io.whosmat
@@ -20,11 +22,15 @@ KINDS = {"double": "f", "single": "f", "logical": "b"} | {
     f"{sign}int{bits}": sign or "i" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
 
+HEADER, COMPRESSED = 128, 15  # of version 5: bytes before the first part, and what marks a compressed one
+PIECE = 1 << 16  # bytes that are inflated at a time
+
 
 def read_mat(stream: BinaryIO, options: Options) -> Table:
     """One matrix of a file; cells, structures and sparse matrices are named and left alone."""
     with parsing(".mat file"):
-        if stream.read(4) == b"\x89HDF" or _major(stream) == 2:
+        version = 7.3 if stream.read(4) == b"\x89HDF" else _version(stream)
+        if version == 7.3:
             raise TableError(
                 "is a MATLAB 7.3 (HDF5) file, which is not read; in MATLAB: save(file, 'X', '-v7'), "
                 "or write a CSV or Parquet file."
@@ -35,6 +41,8 @@ def read_mat(stream: BinaryIO, options: Options) -> Table:
         }
         name = choose(found, options)
         check_matrix(found[name][0], options)
+        if version == 5:
+            _check_inflated(stream, options)
         stream.seek(0)
         values = loadmat(stream, appendmat=False, variable_names=[name])[name]
         if unusable(values.shape, values.dtype.kind, values.dtype.name) or values.shape != found[name][0]:
@@ -42,8 +50,31 @@ def read_mat(stream: BinaryIO, options: Options) -> Table:
     return from_array(values)
 
 
-def _major(stream: BinaryIO) -> int:
+def _version(stream: BinaryIO) -> float:
     stream.seek(0)
-    major: int = matfile_version(stream, appendmat=False)[0]
+    major = matfile_version(stream, appendmat=False)[0]
     stream.seek(0)
-    return major
+    return {0: 4.0, 1: 5.0, 2: 7.3}[major]
+
+
+def _check_inflated(stream: BinaryIO, options: Options) -> None:
+    """Hold what compressed parts really inflate to against the limit.
+
+    The reader trusts a part to be as long as the matrix in it, and takes
+    whatever comes.
+    """
+    stream.seek(0)
+    header = stream.read(HEADER)
+    order: Literal["little", "big"] = "little" if header.endswith(b"IM") else "big"
+    while len(tag := stream.read(8)) == 8:
+        kind, left = int.from_bytes(tag[:4], order), int.from_bytes(tag[4:], order)
+        if kind != COMPRESSED:
+            stream.seek(left, os.SEEK_CUR)
+            continue
+        inflater, size = zlib.decompressobj(), 0
+        while left > 0 and (block := stream.read(min(left, PIECE))):
+            left -= len(block)
+            while block:
+                size += len(inflater.decompress(block, PIECE))
+                block = inflater.unconsumed_tail
+                check_size(size, options, "a compressed part")

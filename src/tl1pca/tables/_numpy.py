@@ -108,8 +108,8 @@ def choose(found: Mapping[str, tuple[tuple[int, ...], str]], options: Options) -
     contents = "; ".join(
         f"{shortened(name, 40)!r}: {problem or 'x'.join(map(str, shape))}"
         for name, (shape, problem) in list(found.items())[:12]
-    )
-    contents = f"The file has {len(found)} arrays ({contents})." if found else "The file has no arrays."
+    ) + f"; and {len(found) - 12} more" * (len(found) > 12)
+    contents = f"The file has {contents}." if found else "The file has no arrays."
     if options.array is not None:
         if options.array not in found:
             raise TableError(f"there is no array {options.array!r}. {contents}")
@@ -130,7 +130,9 @@ def check_matrix(shape: tuple[int, ...], options: Options) -> None:
     rows, columns = shape
     check_columns(columns)
     # A name takes some seventy bytes, which counts where rows are few.
-    check_size(rows * columns * 8 + columns * 72, options, f"a matrix of {rows:,} x {columns:,}")
+    check_size(
+        rows * columns * 8 + columns * 72, options, f"a matrix of {shortened(f'{rows:,}', 20)} x {columns:,}"
+    )
 
 
 def from_array(values: Array) -> Table:

@@ -197,10 +197,10 @@ def size(count: int) -> str:
     """
     if count >= 1 << 60:  # may be too long for a float
         return "over a million TiB"
-    unit, bits = next(
-        (u, b) for u, b in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 0)) if count >> b or not b
-    )
-    return f"{count / (1 << (bits or 10)):.1f} {unit}"
+    for unit, bits in (("TiB", 40), ("GiB", 30), ("MiB", 20)):
+        if count >> bits:
+            return f"{count / (1 << bits):.1f} {unit}"
+    return f"{count / 1024:.1f} KiB"
 
 
 def check_size(needed: int, options: Options, what: str) -> None:

@@ -245,14 +245,10 @@ def _names(record: Sequence[str], notes: list[str]) -> list[str]:
     return names
 
 
-def _label_column(names: Sequence[str], options: Options) -> int:
-    if options.labels is None:
-        return 0
-    if options.labels not in names:
-        raise TableError(
-            f"there is no column {options.labels!r} for the labels; the file has {listed(names)}."
-        )
-    return list(names).index(options.labels)
+def _position(label: str, names: Sequence[str]) -> int:
+    if label not in names:
+        raise TableError(f"there is no column {label!r} for the labels; the file has {listed(names)}.")
+    return list(names).index(label)
 
 
 class _Cells:
@@ -260,31 +256,49 @@ class _Cells:
 
     def __init__(self, layout: _Layout, options: Options):
         self._layout, self._options = layout, options
-        self._names = names = layout.names
-        self._label = _label_column(names, options)
-        self._numeric = np.ones(len(names), dtype=bool)
+        self._names = layout.names
+        self._numeric = np.ones(len(self._names), dtype=bool)
         self._blocks: list[Array] = []
+        self._label: int | None = None
         self._labels: list[str] = []
-        self._used = sum(len(name) + CELL_OVERHEAD for name in names)
+        self._used = sum(len(name) + CELL_OVERHEAD for name in self._names)
         self._reasons: dict[int, str] = {}
 
     def add(self, block: Sequence[Sequence[str]], lines: Sequence[int]) -> None:
         """Convert some records, which end in the given lines."""
         if not block:
             return
+        if not self._blocks:
+            self._find_labels(block[0], lines[0])
         self._used += len(block) * len(self._names) * 8
-        self._used += sum(len(record[self._label]) + CELL_OVERHEAD for record in block)
+        if self._label is not None:
+            fresh = [record[self._label] for record in block]
+            self._used += sum(map(len, fresh)) + CELL_OVERHEAD * len(fresh)
+            self._labels += fresh
         check_size(self._used, self._options, f"what was read up to line {lines[-1]:,}")
-        self._labels.extend(record[self._label] for record in block)
         values = np.full((len(block), len(self._names)), np.nan)
         wanted = np.flatnonzero(self._numeric)
         if len(wanted):
             try:
                 values[:, wanted] = self._fast(block, wanted)
             except pa.ArrowInvalid:  # some cell is not a number, or written in a way only Python takes
-                for j in wanted:
-                    self._slow(block, int(j), values[:, j], lines)
+                for j in wanted.tolist():
+                    self._slow(block, j, values[:, j], lines)
         self._blocks.append(values)
+
+    def _find_labels(self, record: Sequence[str], line: int) -> None:
+        """Take the named column, or else the first if it begins with text or has no name.
+
+        R and pandas leave the name of the column of row names empty.
+        """
+        if self._options.labels is not None:
+            self._label = _position(self._options.labels, self._names)
+        elif len(record) > 1:
+            self._convert(record[0], 0, line)
+            if self._layout.unnamed_first or not self._numeric[0]:
+                self._label = 0
+        if self._label is not None:
+            self._numeric[self._label] = False
 
     def _fast(self, block: Sequence[Sequence[str]], wanted: Array) -> Array:
         """All cells at once, where each is a number or missing."""
@@ -301,39 +315,38 @@ class _Cells:
         return np.asarray(numbers.to_numpy(zero_copy_only=False)).reshape(len(block), width)
 
     def _slow(self, block: Sequence[Sequence[str]], j: int, out: Array, lines: Sequence[int]) -> None:
-        decimal = self._options.decimal
         for i, record in enumerate(block):
-            cell = record[j]
-            try:
-                out[i] = _number(cell if decimal == "." else cell.replace(decimal, "."))
-            except ValueError:
-                self._numeric[j] = False
-                self._reasons[j] = f"{shortened(cell, 30)!r} in line {lines[i]} is not a number"
-                if decimal == "." and re.fullmatch(r"\s*[+-]?\d+,\d+\s*", cell):
-                    self._reasons[j] += " (for a decimal comma: --decimal ,)"
+            out[i] = self._convert(record[j], j, lines[i])
+            if not self._numeric[j]:
                 return
+
+    def _convert(self, cell: str, j: int, line: int) -> float:
+        """A cell as a number; otherwise its column is text from here on, and there is a reason."""
+        decimal = self._options.decimal
+        try:
+            return _number(cell if decimal == "." else cell.replace(decimal, "."))
+        except ValueError:
+            self._numeric[j] = False
+            self._reasons[j] = f"{shortened(cell, 30)!r} in line {line} is not a number"
+            if decimal == "." and re.fullmatch(r"\s*[+-]?\d+,\d+\s*", cell):
+                self._reasons[j] += " (for a decimal comma: --decimal ,)"
+            return np.nan
 
     def table(self, notes: list[str]) -> Table:
         """The table; the label column and columns of text are not part of it."""
         if not self._blocks:
             raise TableError("holds no rows below its header.")
-        label = self._label
-        # R and pandas leave the name of the column of row names empty.
-        use = self._options.labels is not None or self._layout.unnamed_first or not self._numeric[label]
-        use = use and len(self._names) > 1
-        if use:
-            self._numeric[label] = False
-            reason = self._reasons.get(label)
-            notes.append(
-                f"Column {shortened(self._names[label])!r} names the rows{': ' * bool(reason)}{reason or ''}."
-            )
-        text = [j for j in self._reasons if not (use and j == label)]
-        for j in sorted(text)[:8]:
+        if self._label is not None:
+            reason = self._reasons.pop(self._label, "")
+            name = shortened(self._names[self._label])
+            notes.append(f"Column {name!r} names the rows{': ' * bool(reason)}{reason}.")
+        text = sorted(self._reasons)
+        for j in text[:8]:
             notes.append(f"Set aside column {shortened(self._names[j])!r}: {self._reasons[j]}.")
         if len(text) > 8:
             notes.append(f"Set aside {len(text) - 8:,} more columns that are not numbers.")
         kept = np.flatnonzero(self._numeric)
-        values = np.empty((len(self._labels), len(kept)))
+        values = np.empty((sum(map(len, self._blocks)), len(kept)))
         row = 0
         while self._blocks:  # each block goes as it is copied, so that memory is not taken twice
             piece = self._blocks.pop(0)
@@ -343,8 +356,8 @@ class _Cells:
             values,
             [self._names[j] for j in kept.tolist()],
             named=self._layout.header,
-            labels=self._labels if use else None,
-            set_aside=[self._names[j] for j in sorted(text)],
+            labels=None if self._label is None else self._labels,
+            set_aside=[self._names[j] for j in text],
             notes=notes,
         )
 
