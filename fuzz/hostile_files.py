@@ -13,10 +13,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import scipy.io
+import scipy.sparse
 from pyarrow import parquet
 
 #: Where the pickles below try to leave a trace.
 TRACE = "TL1PCA_FUZZ_TRACE"
+
+BOMB = 1 << 28
 
 
 class Evil:
@@ -51,13 +54,13 @@ def zipped(members, compression=zipfile.ZIP_DEFLATED):
 
 
 def bomb_npz():
-    """512 MiB of zeros, honestly declared, in half a megabyte."""
-    return zipped([("X.npy", npy_of((8192, 8192), body=bytes(8192 * 8192 * 8)))])
+    """256 MiB of zeros, honestly declared, in a quarter of a megabyte."""
+    return zipped([("X.npy", npy_of((8192, 4096), body=bytes(BOMB)))])
 
 
 def understated_npz():
-    """A small array followed by 512 MiB that its header does not speak of."""
-    return zipped([("X.npy", npy_of((4, 2), body=bytes(1 << 29)))])
+    """A small array followed by 256 MiB that its header does not speak of."""
+    return zipped([("X.npy", npy_of((4, 2), body=bytes(BOMB)))])
 
 
 def many_parts_npz():
@@ -132,6 +135,19 @@ def text_frame(n=200, d=4):
     return pd.DataFrame(values, columns=list("abcd")[:d], index=[f"row {i}" for i in range(n)])
 
 
+#: Cases that are about memory, and take some to make.
+LARGE = (
+    "one long line",
+    "one long line of fields",
+    "million columns",
+    "bomb",
+    "understated bomb",
+    "repeated long text",
+    "hundred million rows",
+    "compressed bomb",
+    "understated compressed bomb",
+)
+
 #: Name of the case: ending of the file, and how it is made.
 HOSTILE = {
     "empty": (".csv", lambda: b""),
@@ -197,10 +213,10 @@ HOSTILE = {
     "endless dimensions": (".mat", lambda: mat(mat_matrix((2**31 - 1, 2**31 - 1), bytes(80)))),
     "negative dimensions": (".mat", lambda: mat(mat_matrix((-5, -2), bytes(80)))),
     "too much data": (".mat", lambda: mat(mat_matrix((2, 2), bytes(32), count=0xFFFFFFF0))),
-    "compressed bomb": (".mat", lambda: mat(compressed(mat_matrix((8192, 8192), bytes(1 << 29))))),
-    "understated compressed bomb": (".mat", lambda: mat(compressed(mat_matrix((2, 2), bytes(1 << 29))))),
+    "compressed bomb": (".mat", lambda: mat(compressed(mat_matrix((8192, 4096), bytes(BOMB))))),
+    "understated compressed bomb": (".mat", lambda: mat(compressed(mat_matrix((2, 2), bytes(BOMB))))),
     "version 7.3": (".mat", lambda: b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM" + bytes(400)),
     "HDF5": (".mat", lambda: b"\x89HDF\r\n\x1a\n" + bytes(600)),
     "version 4, endless": (".mat", lambda: struct.pack("<5i", 0, 2**31 - 1, 2**31 - 1, 0, 2) + b"X\0"),
-    "sparse matrix": (".mat", lambda: saved_mat({"X": __import__("scipy.sparse").sparse.eye(5).tocsc()})),
+    "sparse matrix": (".mat", lambda: saved_mat({"X": scipy.sparse.eye(5, format="csc")})),
 }

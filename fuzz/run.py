@@ -1,6 +1,6 @@
 """Feed damaged and hostile files to the readers for a given time.
 
-python fuzz/run.py --seconds 60 [--seed 0]
+python fuzz/run.py --seconds 60 [--seed 0] [--large]
 
 A reader may return a table or raise TableError or OSError. Anything else, a
 crash, more than a minute or more memory than allowed is a failure: the file is
@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from hostile_files import HOSTILE, TRACE
+from hostile_files import HOSTILE, LARGE, TRACE
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from isolation import isolated
 from mutations import SEEDS, damaged
@@ -23,7 +23,7 @@ from mutations import SEEDS, damaged
 from tl1pca.cli._data import guarded
 from tl1pca.tables import TableError, read_table
 
-LIMIT = 64 << 20
+LIMIT = 32 << 20
 SLACK = 96 << 20  # parsers, their buffers, and a block of text
 FAILURES = Path(__file__).parent / "failures"
 BATCH = 100
@@ -84,13 +84,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--large", action="store_true", help="of the hostile files only the large ones")
     options = parser.parse_args()
+    hostile = {name: HOSTILE[name] for name in (LARGE if options.large else HOSTILE)}
     begin = time.monotonic()
     failures = []
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace"
         os.environ[TRACE] = str(trace)
-        for name, (ending, build) in HOSTILE.items():
+        for name, (ending, build) in hostile.items():
             path = Path(folder) / f"{name}{ending}"
             problem = isolated(lambda path=path, build=build: path.write_bytes(build())) or examine(path)
             if problem:
@@ -98,7 +100,7 @@ def main():
             path.unlink()
         if trace.exists():
             sys.exit("FAILED: a file ran a command when it was read")
-        print(f"{len(HOSTILE)} hostile files in {time.monotonic() - begin:.0f} s", flush=True)
+        print(f"{len(hostile)} hostile files in {time.monotonic() - begin:.0f} s", flush=True)
         rounds = 0
         while time.monotonic() - begin < options.seconds:
             ending = list(SEEDS)[rounds % len(SEEDS)]

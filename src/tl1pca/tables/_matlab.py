@@ -35,18 +35,19 @@ def read_mat(stream: BinaryIO, options: Options) -> Table:
                 "is a MATLAB 7.3 (HDF5) file, which is not read; in MATLAB: save(file, 'X', '-v7'), "
                 "or write a CSV or Parquet file."
             )
+        if version == 5:
+            _check_inflated(stream, options)
         found = {
             name: (shape, unusable(shape, KINDS.get(kind, kind), kind))
             for name, shape, kind in whosmat(stream, appendmat=False)
         }
         name = choose(found, options)
         check_matrix(found[name][0], options)
-        if version == 5:
-            _check_inflated(stream, options)
         stream.seek(0)
         values = loadmat(stream, appendmat=False, variable_names=[name])[name]
-        if unusable(values.shape, values.dtype.kind, values.dtype.name) or values.shape != found[name][0]:
-            raise TableError(f"{name!r} is not the matrix that it is declared to be.")
+        problem = unusable(values.shape, values.dtype.kind, values.dtype.name)
+        if problem or values.shape != found[name][0]:
+            raise TableError(f"needs a matrix of numbers; {name!r} {problem or 'contradicts itself'}.")
     return from_array(values)
 
 
@@ -58,10 +59,9 @@ def _version(stream: BinaryIO) -> float:
 
 
 def _check_inflated(stream: BinaryIO, options: Options) -> None:
-    """Hold what compressed parts really inflate to against the limit.
+    """Hold what compressed parts inflate to against the limit, a piece at a time.
 
-    The reader trusts a part to be as long as the matrix in it, and takes
-    whatever comes.
+    scipy inflates a whole part even for a look at its name.
     """
     stream.seek(0)
     header = stream.read(HEADER)
@@ -78,3 +78,4 @@ def _check_inflated(stream: BinaryIO, options: Options) -> None:
                 size += len(inflater.decompress(block, PIECE))
                 block = inflater.unconsumed_tail
                 check_size(size, options, "a compressed part")
+    stream.seek(0)
