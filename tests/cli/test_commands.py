@@ -57,7 +57,7 @@ def test_the_same_command_gives_the_same_bytes(run, data):
 
 def test_fit_in_words(run, data, tmp_path):
     done = run("fit", data, "-k", 2, "--model", tmp_path / "m.npz")
-    assert "TL1SubspacePCA of 100 rows and 5 columns; " in done.out
+    assert "TL1SubspacePCA of 100 rows and 5 columns. Rows that stand out: " in done.out
     assert f"Model: {tmp_path / 'm.npz'}" in done.out
     assert "component  variance" in done.out
     assert "Column 'name' names the rows" in done.err

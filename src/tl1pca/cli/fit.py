@@ -57,7 +57,7 @@ def command(
         "converged": bool(getattr(fitted, "converged_", True)),
         "model": None if model is None else str(model),
     }
-    heading = f"{type(fitted).__name__} of {n} rows and {d} columns; {flagged} rows stand out."
+    heading = f"{type(fitted).__name__} of {n} rows and {d} columns. Rows that stand out: {flagged}."
     if model is not None:
         heading += f"\nModel: {visible(str(model))}"
     show(sheet, Output(json=json), document, heading)

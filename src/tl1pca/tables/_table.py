@@ -122,7 +122,9 @@ def _absent(names: Sequence[str], table: Table) -> str:
     if unusable:
         return f"{text}: {listed(unusable)} is in the file, but was set aside."
     near = get_close_matches(names[0], table.columns, n=3)
-    return f"{text}; {'did you mean' if near else 'the file has'} {listed(near or table.columns)}?"
+    return (
+        f"{text}; did you mean {listed(near)}?" if near else f"{text}; the file has {listed(table.columns)}."
+    )
 
 
 def assemble(
