@@ -64,7 +64,8 @@ def process(*arguments, **options):
 def test_errors(run, data, tmp_path, arguments, code, message):
     done = run(*(argument.format(data=data, out=tmp_path) for argument in arguments))
     assert done.code == code, done.err
-    assert message in done.err
+    # Older versions of typer put their errors into a box.
+    assert message in " ".join(done.err.replace("│", " ").split())
     assert done.out == ""
 
 
