@@ -7,6 +7,7 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 TL1PCA = [sys.executable, "-m", "tl1pca.cli"]
@@ -108,27 +109,21 @@ def test_a_reader_that_goes_away_ends_it_quietly(tmp_path):
 
 
 def test_interruption(tmp_path):
-    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(3000, 300)))
-    command = [
-        *TL1PCA,
-        "fit",
-        str(tmp_path / "x.npy"),
-        "-k",
-        "50",
-        "--method",
-        "tl1",
-        "--model",
-        str(tmp_path / "m"),
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
-        time.sleep(4)  # in the middle of the fit, which takes minutes
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(2000, 200)).round(3))
+    frame.rename("row {}".format).to_csv(tmp_path / "x.csv")
+    command = [*TL1PCA, "fit", str(tmp_path / "x.csv"), "-k", "50", "--method", "tl1"]
+    with subprocess.Popen(
+        [*command, "--model", str(tmp_path / "m.npz")], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        assert b"names the rows" in child.stderr.readline()  # the file is read, the fit takes minutes
+        time.sleep(1)
         assert child.poll() is None, child.communicate()
         child.send_signal(signal.SIGINT)
         output, errors = child.communicate(timeout=60)
     assert child.returncode == 130
     assert output == b""
     assert b"Traceback" not in errors
-    assert os.listdir(tmp_path) == ["x.npy"]
+    assert os.listdir(tmp_path) == ["x.csv"]
 
 
 def on_terminal(*command):

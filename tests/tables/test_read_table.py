@@ -117,6 +117,13 @@ def test_names(csv, content, columns, note):
     assert bool(table.notes) == (note is not None or table.labels is not None)
 
 
+def test_a_frame_of_pandas_without_names(csv):
+    table = csv(pd.DataFrame(X).to_csv())
+    assert table.columns == ("0", "1", "2")
+    assert table.labels == tuple("0123456")
+    assert np.array_equal(table.values, X)
+
+
 def test_a_header_of_years_can_be_said_to_be_one(csv):
     text = "2019,2020\n1,2\n3,4\n"
     assert len(csv(text).values) == 3

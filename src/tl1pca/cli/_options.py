@@ -13,6 +13,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from . import INTERRUPTED
+
 UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 Data = Annotated[
@@ -169,7 +171,10 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     def call(**values: Any) -> None:
         for name, kind in groups.items():
             values[name] = kind(**{f.name: values.pop(f.name) for f in fields(kind)})
-        command(**values)
+        try:
+            command(**values)
+        except KeyboardInterrupt:  # older versions of typer would end with 1
+            raise typer.Exit(INTERRUPTED) from None
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {p.name: p.annotation for p in parameters}

@@ -203,7 +203,13 @@ def _delimiter(sample: Sequence[str], delimiters: str) -> str:
 
 
 def _has_header(records: Sequence[Sequence[str]]) -> bool:
-    """Whether the first record has text where those below have numbers, or all is text."""
+    """Whether the first record has text where those below have numbers, or all is text.
+
+    pandas writes a frame without names under the header ",0,1,2".
+    """
+    rest = [cell.strip() for cell in records[0][1:]]
+    if rest and not records[0][0].strip() and rest == [str(j) for j in range(len(rest))]:
+        return True
     below = [record for record in records[1:] if len(record) == len(records[0])]
     numeric = [
         j
