@@ -6,7 +6,7 @@ import sys
 import traceback
 from pathlib import Path
 
-SECONDS = 60
+SECONDS = 30
 
 
 def isolated(action, *, seconds=SECONDS, most_memory=None):
@@ -17,7 +17,8 @@ def isolated(action, *, seconds=SECONDS, most_memory=None):
     action : callable
         May raise; that counts as wrong.
     seconds : int
-        After which the child is ended.
+        Of processor time, after which the child is ended; a child that waits
+        for something is ended after twenty times as long.
     most_memory : int, optional
         Bytes by which its resident memory may grow.
     """
@@ -27,8 +28,10 @@ def isolated(action, *, seconds=SECONDS, most_memory=None):
     child = os.fork()
     if child == 0:
         os.close(reading)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(seconds)
+        for number in (signal.SIGALRM, signal.SIGPROF):
+            signal.signal(number, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.alarm(20 * seconds)
         message = ""
         try:
             before = _status("VmRSS")
@@ -46,7 +49,8 @@ def isolated(action, *, seconds=SECONDS, most_memory=None):
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        return f"took longer than {seconds} s" if number == signal.SIGALRM else f"died of signal {number}"
+        slow = {signal.SIGPROF: f"took longer than {seconds} s", signal.SIGALRM: "hung"}
+        return slow.get(number, f"died of signal {number}")
     return message or None
 
 

@@ -3,7 +3,7 @@
 python fuzz/run.py --seconds 60 [--seed 0] [--large]
 
 A reader may return a table or raise TableError or OSError. Anything else, a
-crash, more than a minute or more memory than allowed is a failure: the file is
+crash, more than half a minute or more memory than allowed is a failure: the file is
 kept in fuzz/failures/, and the exit code is 1.
 """
 
