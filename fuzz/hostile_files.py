@@ -110,14 +110,14 @@ def mat(*elements):
     return b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H2s", 0x0100, b"IM") + b"".join(elements)
 
 
-def mat_matrix(shape, data, count=None):
-    """A matrix X of doubles; `count` is what the tag of the data claims."""
+def mat_matrix(shape, data, count=None, code=9):
+    """A matrix X of doubles; `count` and `code` are what the tag of the data claims."""
     size = len(data) if count is None else count
     parts = struct.pack("<IIII", 6, 8, 6, 0)  # class double
     parts += struct.pack("<II", 5, 4 * len(shape)) + struct.pack(f"<{len(shape)}i", *shape)
     parts += b"\0" * (-len(parts) % 8)
     parts += struct.pack("<HH4s", 1, 1, b"X\0\0\0")
-    parts += struct.pack("<II", 9, size) + data
+    parts += struct.pack("<II", code, size) + data
     return struct.pack("<II", 14, len(parts)) + parts
 
 
@@ -213,6 +213,7 @@ HOSTILE = {
     "endless dimensions": (".mat", lambda: mat(mat_matrix((2**31 - 1, 2**31 - 1), bytes(80)))),
     "negative dimensions": (".mat", lambda: mat(mat_matrix((-5, -2), bytes(80)))),
     "too much data": (".mat", lambda: mat(mat_matrix((2, 2), bytes(32), count=0xFFFFFFF0))),
+    "unknown type of data": (".mat", lambda: mat(mat_matrix((2, 2), bytes(32), code=0))),  # crashes scipy
     "compressed bomb": (".mat", lambda: mat(compressed(mat_matrix((8192, 4096), bytes(BOMB))))),
     "understated compressed bomb": (".mat", lambda: mat(compressed(mat_matrix((2, 2), bytes(BOMB))))),
     "version 7.3": (".mat", lambda: b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM" + bytes(400)),

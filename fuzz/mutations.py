@@ -35,7 +35,7 @@ SEEDS = {
     ".mat": [
         h.saved_mat({"X": _X, "s": {"a": 1}, "t": "text"}),
         h.saved_mat({"X": _X}, do_compression=True),
-        h.saved_mat({"X": _X}, format="4"),
+        h.saved_mat({"X": (_X > 0).astype("u1"), "y": _X[:1, :1]}, do_compression=True),
         h.mat(h.compressed(h.mat_matrix((4, 2), bytes(64)))),
     ],
 }

@@ -66,10 +66,11 @@ OUTCOMES = {
     "only structures": "'t': has the type char",
     "endless dimensions": "has 2,147,483,647 columns",
     "negative dimensions": "is empty",
-    "too much data": ".mat file",
+    "too much data": "do not fit 2 x 2",
+    "unknown type of data": "do not fit 2 x 2",
     "version 7.3": "7.3 (HDF5) file, which is not read",
     "HDF5": "7.3 (HDF5) file, which is not read",
-    "version 4, endless": "cannot be read as .mat",
+    "version 4, endless": "is not a MATLAB file of version 5 to 7",
     "sparse matrix": "has the type sparse",
 }
 
