@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..objectives import Dispersion
 from ..operators import TL1, Operator
-from ..statistics import tl1_scale
+from ..statistics import tl1_scale, weighted_median
 from .base import SHORT, Solution, Solver
 
 Array = NDArray[Any]
@@ -77,9 +77,9 @@ class _Problem:
         if self.width == 0.0:
             return np.sign(T) * operator.slope(s) * self.v, operator.curvature(s) * self.v
         slope, r = operator.slope(s), T / s
-        with np.errstate(over="ignore"):  # a kink too narrow for single precision: infinite, so no step
+        with np.errstate(over="ignore"):  # a kink too narrow for single precision
             bend = operator.curvature(s) * r * r + slope * (1.0 - r * r) / s
-        return r * slope * self.v, bend * self.v
+        return r * slope * self.v, np.minimum(bend, np.finfo(T.dtype).max ** 0.5) * self.v
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,7 @@ def _join(first: _Batch, second: _Batch) -> _Batch:
 def _graduate(problem: _Problem, batch: _Batch, keep: int) -> _Batch:
     """Follow the maxima while the kinks become sharp."""
     scores = np.abs(batch.T[0])
-    scale = float(np.median(scores[scores > 0]))
+    scale = float(weighted_median(scores[scores > 0], problem.v[scores > 0]))
     few = len(problem.A) <= FEW
     for i, width in enumerate(WIDTHS):
         smooth = replace(problem, width=width * scale)
