@@ -222,7 +222,7 @@ def test_scores_of_new_rows():
     scores = l1_scores(np.where(observed, X, np.nan), V, observed)
     assert not scores[0].any()
     for x, seen, score in zip(X[1:], observed[1:], scores[1:]):
-        np.testing.assert_allclose(score, np.linalg.lstsq(V[seen], x[seen])[0], atol=1e-8)
+        np.testing.assert_allclose(score, np.linalg.lstsq(V[seen], x[seen], rcond=None)[0], atol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -392,9 +392,11 @@ def signed_rows(W: Array) -> Array:
 def safe_factor(top: float, dtype: np.dtype[Any]) -> float:
     """Power of two that brings data as large as `top` to where no square over- or underflows."""
     info = np.finfo(dtype)
-    if top == 0.0 or float(info.tiny) ** 0.25 < top < float(info.max) ** 0.25:
+    # Small residuals of small data are to be safe as well.
+    if top == 0.0 or float(info.tiny) ** 0.125 < top < float(info.max) ** 0.25:
         return 1.0
-    return float(2.0 ** min(-int(np.frexp(top)[1]), info.maxexp - 1))
+    # Enough for denormal data, and no more: parameters in the units of the data are multiplied, too.
+    return float(2.0 ** min(-int(np.frexp(top)[1]), 3 * info.maxexp // 4))
 
 
 def product(x: Array, *factors: float, dtype: Any = np.float64) -> Array:

@@ -78,7 +78,9 @@ class _Problem:
         if self.width == 0.0:
             return np.sign(T) * operator.slope(s) * self.v, operator.curvature(s) * self.v
         slope, r = operator.slope(s), T / s
-        return r * slope * self.v, (operator.curvature(s) * r * r + slope * (1.0 - r * r) / s) * self.v
+        with np.errstate(over="ignore"):  # a kink too narrow for single precision
+            bend = operator.curvature(s) * r * r + slope * (1.0 - r * r) / s
+        return r * slope * self.v, np.minimum(bend, np.finfo(T.dtype).max ** 0.5) * self.v
 
 
 @dataclass(frozen=True)
