@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,10 +14,10 @@ import pytest
 import zarr
 from limited_fit import ESTIMATORS
 
-ROWS, COLUMNS, PIECE = 640_000, 250, 16_000
+ROWS, COLUMNS, PIECE = 800_000, 250, 16_000
 FILE_BYTES = ROWS * COLUMNS * 4
 #: What a fit may allocate beyond a process that has imported everything and fitted once.
-EXTRA = 200_000_000
+EXTRA = 250_000_000
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA is Linux's")
 
@@ -48,8 +49,7 @@ def files(tmp_path_factory):
             writer.write_table(tables[i % 4], row_group_size=PIECE // 4)
     del array
     yield paths
-    paths["npy"].unlink()
-    paths["parquet"].unlink()
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
