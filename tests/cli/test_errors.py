@@ -35,7 +35,7 @@ def process(*arguments, **options):
             2,
             "TL1SubspacePCA has no parameter 'powr'. Did you mean 'power'?",
         ),
-        (["fit", "{data}", "--set", "zzz=1"], 2, "It has breakdown, n_directions, power, reweight."),
+        (["fit", "{data}", "--set", "zzz=1"], 2, "It has breakdown, n_directions, power, reweight, verbose."),
         (["fit", "{data}", "--set", "n_components=1"], 2, "n_components is set by -k"),
         (["fit", "{data}", "--set", "random_state=1"], 2, "random_state is set by --seed"),
         (["fit", "{data}", "--set", "power=7"], 1, "power must be"),

@@ -112,7 +112,7 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         ndarray of shape (n_samples, n_components_)
         """
         check_is_fitted(self)
-        data: Any = check_new(self, X)
+        data: Any = check_new(self, X, "transform")
         if not is_sparse(data):
             return self._by_rows(self._scores, data)
         self._check_finite(data)
@@ -153,7 +153,9 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._by_rows(lambda rows: -row_lengths(self._residuals(rows)), check_new(self, X))
+        return self._by_rows(
+            lambda rows: -row_lengths(self._residuals(rows)), check_new(self, X, "score_samples")
+        )
 
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Minus the median distance to the subspace: half of the rows reconstruct at least so well.
@@ -272,8 +274,9 @@ class CentredPCA(BasePCA, ABC):
         extraction = self._solve(problem)
         self._store(problem, extraction, mean, basis)
         if is_foreign(X):  # the host may have solved it
-            for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
-                setattr(self, name, like(getattr(self, name), X))
+            for name, value in vars(self).items():
+                if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+                    setattr(self, name, like(value, X))
         return self
 
     def _locate(self, rows: Rows, observed: Array | None, center: Center) -> Array:

@@ -182,8 +182,28 @@ def _name(estimator: Any) -> str:
     return type(estimator).__name__
 
 
-def check_new(estimator: Any, X: Any) -> Any:
+def _check_home(estimator: Any, X: Any, method: str) -> None:
+    """scikit-learn's rule for arrays of other libraries: new rows come from where the training rows did."""
+    if not get_config()["array_api_dispatch"]:
+        return
+    home = estimator.components_
+    here = type(X) if is_foreign(X) else np.ndarray
+    there = type(home) if is_foreign(home) else np.ndarray
+    if here is not there or (is_foreign(X) and X.device != home.device):
+        raise ValueError(
+            f"Inputs passed to {_name(estimator)}.{method}() must use the same namespace and the same device "
+            f"as those passed to fit(): got {_where(X)}, fitted on {_where(home)}. Move X or fit again."
+        )
+
+
+def _where(x: Any) -> str:
+    name = f"{type(x).__module__.partition('.')[0]}.{type(x).__name__}"
+    return f"{name} on {x.device}" if is_foreign(x) else name
+
+
+def check_new(estimator: Any, X: Any, method: str) -> Any:
     """X for a fitted estimator: an array, a CSR matrix or a source; entries are not looked at."""
+    _check_home(estimator, X, method)
     if is_sparse(X):
         _refuse_sparse(estimator)
     return _check_source(estimator, X, reset=False) if is_source(X) else check_data(estimator, X, reset=False)

@@ -219,8 +219,14 @@ class TL1SubspacePCA(BasePCA):
         -------
         score_distances, orthogonal_distances : ndarray of shape (n_samples,)
         """
+        return self._distances(X, "distances")
+
+    def _distances(self, X: ArrayLike, method: str) -> tuple[Array, Array]:
         check_is_fitted(self)
-        return self._by_rows(lambda rows: diagnostics.distances(rows, self), check_new(self, X))
+        return self._by_rows(lambda rows: diagnostics.distances(rows, self), check_new(self, X, method))
+
+    def _margin(self, X: ArrayLike, method: str) -> Array:
+        return 1.0 - diagnostics.excess(*self._distances(X, method), self.cutoffs_, self.n_components_)
 
     @lazy
     def decision_function(self, X: ArrayLike) -> Array:
@@ -234,7 +240,7 @@ class TL1SubspacePCA(BasePCA):
         -------
         ndarray of shape (n_samples,)
         """
-        return 1.0 - diagnostics.excess(*self.distances(X), self.cutoffs_, self.n_components_)
+        return self._margin(X, "decision_function")
 
     @lazy
     def predict(self, X: ArrayLike) -> Array:
@@ -248,6 +254,6 @@ class TL1SubspacePCA(BasePCA):
         -------
         ndarray of int of shape (n_samples,)
         """
-        bad = self.decision_function(X) < 0
+        bad = self._margin(X, "predict") < 0
         whole = namespace(bad).int64
         return 1 - 2 * cast(bad, whole)
