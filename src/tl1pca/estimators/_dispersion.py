@@ -291,9 +291,9 @@ class TL1PCA(BaseDispersionPCA):
     def _store(self, problem: Problem, extraction: Extraction, mean: Array, basis: Array | None) -> None:
         super()._store(problem, extraction, mean, basis)
         if isinstance(self.a, str):
-            self.a_ = np.array([path[-1] for path in self.objective_path_])
+            self.a_ = problem.rows.put(np.array([path[-1] for path in self.objective_path_]))
         else:
-            self.a_ = np.full(self.n_components_, float(self.a))
+            self.a_ = problem.rows.put(np.full(self.n_components_, float(self.a)))
 
 
 def whole(solver: str | Solver) -> str | None:
