@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
+FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs torture oldest package clean
+.PHONY: help demo test lint bench scaling fuzz docs torture oldest package clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -19,7 +20,7 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 demo: $(STAMP)  ## find the bad rows of a built-in data set; figures and tables go to demo/
-	$(BIN)/python examples/demo.py --out demo
+	$(BIN)/tl1pca demo --out demo
 
 test: $(STAMP)  ## run the tests
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -q
@@ -32,6 +33,12 @@ lint: $(STAMP)  ## ruff, mypy (strict) and the layers of the package
 
 bench: $(STAMP)  ## time and quality as ratios against peers; tables go to benchmarks/results/
 	$(BIN)/python benchmarks/speed.py
+
+scaling: $(STAMP)  ## growth with rows and partitions; tables go to benchmarks/results/scaling.md
+	$(BIN)/python benchmarks/scaling.py
+
+fuzz: $(STAMP)  ## feed broken and hostile files to the readers for FUZZ_SECONDS
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python fuzz/run.py --seconds $(FUZZ_SECONDS)
 
 docs: $(STAMP)  ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -27,7 +27,7 @@ extensions = [
     "plain_docstrings",
 ]
 root_doc = "index"
-exclude_patterns = ["_build", "_templates", "_ext", "README.md"]
+exclude_patterns = ["_build", "_templates", "_ext", "README.md", "_scaling_blocks.md"]
 templates_path = ["_templates"]
 suppress_warnings = ["config.cache"]
 # A name in single backticks in a docstring is a link where there is something to link to.

@@ -1,4 +1,7 @@
-"""Run the Python blocks of a page in order and hold their output against the `text` blocks that follow them.
+"""Run the blocks of a page in order and hold their output against what the page shows.
+
+Output of a Python block is in the `text` block that follows it; a `console` block has
+commands after a $ with their output (both streams) below, run in an empty folder.
 
 python docs/run_blocks.py docs/getting_started.md            # exit code 1 where they differ
 python docs/run_blocks.py docs/getting_started.md --write    # put what was printed into the page
@@ -6,33 +9,59 @@ python docs/run_blocks.py docs/getting_started.md --write    # put what was prin
 
 import contextlib
 import io
+import os
 import re
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?P<gap>\s*```text\n)?(?P<shown>.*?(?=```))?", re.DOTALL)
+CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
+COMMAND = re.compile(r"^\$ (?P<command>.*)\n(?P<shown>(?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
 def run(page):
-    """The page with the output of this run, and whether it was the same before."""
-    names, done, same, position = {"__name__": "__main__"}, [], True, 0
+    """The page with the output of this run of its Python blocks."""
+    names, done, position = {"__name__": "__main__"}, [], 0
     for block in BLOCK.finditer(page):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(block["code"], "block", "exec"), names)
         if block["gap"]:
-            same &= block["shown"] == printed.getvalue()
             done += [page[position : block.start("shown")], printed.getvalue()]
             position = block.end("shown")
-    return "".join([*done, page[position:]]), same
+    return "".join([*done, page[position:]])
+
+
+def run_console(page):
+    """The page with the output of this run of its commands."""
+    define = 'tl1pca() { "$PYTHON" -m tl1pca.cli "$@"; }\n'
+    environment = os.environ | {"PYTHON": sys.executable, "COLUMNS": "80"}
+    with tempfile.TemporaryDirectory() as folder:
+
+        def one(match):
+            done = subprocess.run(
+                ["bash", "-c", define + match["command"]],
+                cwd=folder,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
+            return f"$ {match['command']}\n{done.stdout}"
+
+        return CONSOLE.sub(lambda block: COMMAND.sub(one, block[0]), page)
 
 
 if __name__ == "__main__":
     path = Path(sys.argv[1])
-    new, same = run(path.read_text())
+    old = path.read_text()
+    new = run(run_console(old))
     if "--write" in sys.argv:
         path.write_text(new)
-    elif not same:
+    elif new != old:
         sys.exit(
             f"{path}: the output shown is not what the blocks print; run with --write and look at the change."
         )

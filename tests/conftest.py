@@ -2,8 +2,13 @@
 
 import os
 
+# Before scipy is imported: scikit-learn dispatches to other array libraries only with it.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from support import ADAPTERS
 
 settings.register_profile(
     "default", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow], derandomize=True
@@ -18,3 +23,24 @@ def data_home():
     if not folder:
         pytest.skip("TL1PCA_DATA does not name a folder with the paper's data")
     return folder
+
+
+@pytest.fixture(scope="session")
+def dask_client():
+    """Client of a cluster of two worker processes on this machine."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(params=ADAPTERS, ids=lambda adapter: adapter.__name__)
+def adapter(request):
+    """Every adapter of the port, as a function of an array and its row weights."""
+    if request.param.__name__ == "dask":
+        request.getfixturevalue("dask_client")
+    return request.param

@@ -4,11 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import strategies as st
 from sklearn.base import clone
 
 import tl1pca
-from tl1pca.rows import ArrayRows, DenseRows
+from tl1pca.rows import ArrayRows, BlockRows, DenseRows, SparseRows
+from tl1pca.rows.dask import open_rows
+from tl1pca.rows.sources import SliceSource
 
 #: Every estimator of the package; a new class is covered by adding it here.
 ESTIMATORS = [
@@ -65,8 +68,36 @@ def _array(library, X, weights):
     return ArrayRows(xp.asarray(X), weights=None if weights is None else xp.asarray(weights))
 
 
+def dask(X, weights):
+    """Partitions of unequal length, one of them empty; needs the fixture `dask_client`."""
+    array = pytest.importorskip("dask.array")
+    n = len(X)
+    lengths = n // 3, 0, n // 2, n - n // 3 - n // 2
+    return open_rows(array.from_array(X, chunks=(lengths, X.shape[1])), weights)
+
+
+class Sliced:
+    """An object of which only shape, dtype and row slicing are known, like an array in a file."""
+
+    def __init__(self, X, chunks=None):
+        self._X, self.shape, self.dtype, self.chunks = X, X.shape, X.dtype, chunks
+        self.read = 0
+
+    def __getitem__(self, rows):
+        self.read += len(self._X[rows])
+        return self._X[rows]
+
+
+def blocks(X, weights):
+    return BlockRows(SliceSource(Sliced(X)), weights=weights)
+
+
+def sparse(X, weights):
+    return SparseRows(scipy.sparse.csr_array(X), weights=weights)
+
+
 #: How each adapter of the port is made from an array and its row weights.
-ADAPTERS = [dense, array_api_strict, torch]
+ADAPTERS = [dense, array_api_strict, torch, blocks, sparse, dask]
 
 
 def name(thing):

@@ -48,6 +48,8 @@ def to_numpy(x: Any) -> Array:
         return np.asarray(x.detach().cpu().numpy())
     if hasattr(x, "get"):  # CuPy
         return np.asarray(x.get())
+    if hasattr(x, "compute"):  # Dask
+        return np.asarray(x.compute())
     return np.from_dlpack(x)
 
 

@@ -6,6 +6,7 @@ One module for every estimator of the package, and for any fitted object with
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Protocol
@@ -174,7 +175,7 @@ def flags(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs, 
 def excess(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs, n_components: int) -> Array:
     """The larger of the two distances over its cut-off: above one for rows that are not regular."""
     xp = namespace(score_distances)
-    limit = xp.maximum(orthogonal_limit(score_distances, limits, n_components), np.finfo(np.float64).tiny)
+    limit = xp.maximum(orthogonal_limit(score_distances, limits, n_components), sys.float_info.min)
     with np.errstate(over="ignore"):  # a product beyond the largest number caps nothing, as it should
         capped = xp.minimum(orthogonal_distances, 1e300 * limit)
     return xp.maximum(score_distances / limits.score, capped / limit)

@@ -124,7 +124,7 @@ def _from_sample(
     # spherical axes are near the maximisers; the best of both spans is greedy inside it.
     both = columns(found, spherical_axes(middle, batch))
     basis = orthonormalize(project_out(both, W))
-    few = some_rows(curve.shape[0], CURVATURE)
+    few = some_rows(curve.shape[0], SAMPLE)
     scores = curve.pick(curve.project(basis), few).astype(np.float64)
     inside = DenseRows(scores, weights=host_weights(curve, few))
     start = orthonormalize(basis @ rows.put(_rough(inside, operator, batch)))

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from support import ADAPTERS
 from tl1pca._arrays import namespace, to_numpy
 from tl1pca.rows import DeflatedRows, DenseRows
 
@@ -21,14 +20,17 @@ def close(actual, expected):
     np.testing.assert_allclose(to_numpy(actual), expected, rtol=1e-10, atol=1e-11)
 
 
-@pytest.fixture(params=ADAPTERS, ids=lambda adapter: adapter.__name__)
-def rows(request, monkeypatch):
+@pytest.fixture
+def rows(adapter, monkeypatch):
     """Centred and weighted rows, in small blocks wherever an adapter has blocks."""
     monkeypatch.setattr("tl1pca.rows.array._BLOCK", 40)
     monkeypatch.setattr("tl1pca.rows.array._SCORES", 40)
     monkeypatch.setattr("tl1pca.rows.dense._BLOCK", 40)
     monkeypatch.setattr("tl1pca.rows.dense._FOLD", 40)
-    rows = request.param(X, V)
+    monkeypatch.setattr("tl1pca.rows.sources.BLOCK_BYTES", 7 * 6 * 8)
+    monkeypatch.setattr("tl1pca.rows.sparse._BLOCK", 40)
+    monkeypatch.setattr("tl1pca.rows.sparse._FOLD", 7)
+    rows = adapter(X, V)
     return rows.shifted(rows.put(M))
 
 
@@ -86,14 +88,12 @@ def test_rows_themselves(rows):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.__name__)
 def test_extent_tells_what_is_not_finite(adapter, bad):
     data = X.copy()
     data[11, 2] = bad
     assert not np.isfinite(adapter(data, None).extent())
 
 
-@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.__name__)
 def test_deflation_along_directions_that_are_not_orthogonal(adapter):
     directions = W[:, :2] / np.linalg.norm(W[:, :2], axis=0)
     A = C.copy()

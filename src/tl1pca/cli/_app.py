@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from .._version import __version__
+from ._options import expanded
 
 
 def build_app(commands: Sequence[str]) -> typer.Typer:
@@ -22,7 +23,7 @@ def build_app(commands: Sequence[str]) -> typer.Typer:
     )
     app.callback()(_root)
     for name in commands:
-        app.command(name)(import_module(f".{name}", __package__).command)
+        app.command(name)(expanded(import_module(f".{name}", __package__).command))
     return app
 
 

@@ -38,10 +38,11 @@ def command(
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="A version of about a minute.")] = False,
 ) -> None:
-    """Regenerate the figures and tables of the paper, beside what the paper prints.
+    """Regenerate the figures and tables of the paper.
 
-    Finished work is kept in the output folder: a run that was stopped or
-    killed goes on where it was when the same command is given again.
+    What the paper prints stands beside them. Finished work is kept in the
+    output folder: a run that was stopped or killed goes on where it was when
+    the same command is given again.
     """
     try:
         from ..experiments.reproduce import reproduce

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self
@@ -26,7 +26,9 @@ from ..operators import TL1
 from ..rows import Rows
 from ..solvers import principal_axes, span
 from ..statistics import NORMAL_CONSISTENCY, some_rows, tl1_scale, weighted_median
-from ._opening import check_data, is_foreign, open_data
+from ._dask import lazy
+from ._opening import check_new, is_foreign, is_sparse, open_data, parts
+from ._watching import CallbackSupportMixin, watched, with_callbacks
 
 Array = NDArray[Any]
 Center = str | Sequence[float] | Array | None
@@ -49,15 +51,29 @@ class Problem:
     observed: Array | None = None
 
 
-class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What can be done with a fit, whichever method it comes from."""
 
     n_components: int | float | None
     random_state: int | np.random.RandomState | None
+    verbose: bool
 
     components_: Array
     mean_: Array
     n_components_: int
+
+    #: Why X must be dense and in memory to be fitted; None where the solver asks the port alone.
+    _in_memory: str | None = "works on all rows at once"
+    #: Whether an array of another library is worked on where it is, and not on the host.
+    _at_home = False
+    #: Whether NaN marks a missing entry.
+    _takes_missing = False
+    #: Fitted attributes with an entry for every training row.
+    _per_row: tuple[str, ...] = ()
+
+    def _needs_memory(self) -> str | None:
+        """`_in_memory`, or what the parameters add to it."""
+        return self._in_memory
 
     def _check_n_components(self, most: int) -> tuple[int | None, float | None]:
         """Number of components or share of the dispersion, whichever is given; neither for None."""
@@ -81,19 +97,29 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
+    @lazy
     def transform(self, X: ArrayLike) -> Array:
         """Scores of the rows of X: least squares coefficients in the components.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or what is read in blocks, as in `fit`; what comes back is an
+            array in memory.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components_)
         """
-        return self._scores(self._check_new(X))
+        check_is_fitted(self)
+        data: Any = check_new(self, X, "transform")
+        if not is_sparse(data):
+            return self._by_rows(self._scores, data)
+        self._check_finite(data)
+        dual = beside(self._dual(), data.data)
+        return data @ dual - beside(self.mean_, data.data) @ dual
 
+    @lazy
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Rows in the units of the data for given scores.
 
@@ -114,6 +140,7 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         return scores @ beside(self.components_, scores) + beside(self.mean_, scores)
 
+    @lazy
     def score_samples(self, X: ArrayLike) -> Array:
         """Minus the distance of every row to the fitted subspace, in the units of the data.
 
@@ -125,7 +152,10 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return -row_lengths(self._residuals(self._check_new(X)))
+        check_is_fitted(self)
+        return self._by_rows(
+            lambda rows: -row_lengths(self._residuals(rows)), check_new(self, X, "score_samples")
+        )
 
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Minus the median distance to the subspace: half of the rows reconstruct at least so well.
@@ -143,11 +173,21 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         return float(np.median(to_numpy(self.score_samples(X))))
 
-    def _check_new(self, X: ArrayLike) -> Array:
-        check_is_fitted(self)
-        data = check_data(self, X, reset=False)
-        assert_all_finite(data, estimator_name=type(self).__name__, input_name="X")
-        return data
+    def _by_rows(self, fn: Callable[[Array], Any], data: Any) -> Any:
+        """Values of fn for every row, one array or a tuple; it is given dense rows, all or in blocks."""
+        found = []
+        for part in parts(data):
+            self._check_finite(part)
+            found.append(fn(part))
+        if len(found) == 1:
+            return found[0]
+        if isinstance(found[0], tuple):
+            return tuple(np.concatenate(pieces) for pieces in zip(*found))
+        return np.concatenate(found)
+
+    def _check_finite(self, X: Any) -> None:
+        name = type(self).__name__
+        assert_all_finite(X, allow_nan=self._takes_missing, estimator_name=name, input_name="X")
 
     def _scores(self, X: Array) -> Array:
         return (X - beside(self.mean_, X)) @ beside(self._dual(), X)
@@ -163,6 +203,7 @@ class BasePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.array_api_support = True
+        tags.input_tags.sparse = self._needs_memory() is None
         return tags
 
 
@@ -173,8 +214,6 @@ class CentredPCA(BasePCA, ABC):
 
     #: Whether the method may be solved in an orthonormal basis of the row space.
     _rotates = True
-    #: Whether NaN marks a missing entry.
-    _takes_missing = False
     #: Why a solver may fail to converge and what to do, for the warning.
     _advice = "Increase max_iter or tol."
 
@@ -188,12 +227,21 @@ class CentredPCA(BasePCA, ABC):
         """Directions in the (possibly reduced) space of the rows."""
 
     # ---------------------------------------------------------------- fitting
+    def _needs_memory(self) -> str | None:
+        if isinstance(self.center, str) and self.center == "median":
+            return self._in_memory or "with center='median' sorts whole columns"
+        return self._in_memory
+
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the components to the rows of X.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or what is read in blocks: a memory map, a zarr array, any object
+            with shape, dtype and row slicing, a pyarrow ParquetFile or Dataset;
+            or a Dask array or data frame. See "Scaling" in the documentation.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative row weights; a weight of two is a row that occurs twice.
@@ -203,6 +251,10 @@ class CentredPCA(BasePCA, ABC):
         self
         """
         self._check_parameters()
+        with watched(self, X, y):
+            return self._fit(X, sample_weight)
+
+    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         data = open_data(self, X, sample_weight, missing=self._takes_missing)
         rows, observed = data.rows, data.observed
         k, share = self._check_n_components(min(rows.shape))
@@ -221,6 +273,10 @@ class CentredPCA(BasePCA, ABC):
         problem = Problem(rows, k, share, factor, check_random_state(self.random_state), observed)
         extraction = self._solve(problem)
         self._store(problem, extraction, mean, basis)
+        if is_foreign(X):  # the host may have solved it
+            for name, value in vars(self).items():
+                if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+                    setattr(self, name, like(value, X))
         return self
 
     def _locate(self, rows: Rows, observed: Array | None, center: Center) -> Array:
@@ -299,7 +355,7 @@ def _explained(rows: Rows, W: Array) -> tuple[Array, Array, int]:
     squared distance to the subspace. Medians are those of `some_rows`.
     """
     few = some_rows(rows.shape[0])
-    part, T = rows.sample(few), rows.project(W)
+    part, T = rows if len(few) == rows.shape[0] else rows.sample(few), rows.project(W)
     each, v = np.arange(len(few)), None if rows.weights is None else rows.pick(rows.weights, few)
     t = rows.pick(T, few).astype(np.float64)
     r = part.pick(part.split(_orthonormal(W))[1], each).astype(np.float64)

@@ -20,6 +20,8 @@ Array = NDArray[Any]
 class BaseDispersionPCA(CentredPCA):
     """Composition of operator, solver and extraction; a preset says which."""
 
+    _in_memory = None
+
     @abstractmethod
     def _operator(self) -> Operator:
         """The operator of the method, its parameters not yet checked."""
@@ -68,6 +70,8 @@ class DispersionPCA(BaseDispersionPCA):
     center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
     random_state : int, RandomState or None, default=None
         For solvers that draw; the default one does not.
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -107,6 +111,7 @@ class DispersionPCA(BaseDispersionPCA):
         extraction: str = "greedy",
         center: Center = "spatial_median",
         random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.operator = operator
@@ -114,6 +119,7 @@ class DispersionPCA(BaseDispersionPCA):
         self.extraction = extraction
         self.center = center
         self.random_state = random_state
+        self.verbose = verbose
 
     def _operator(self) -> Operator:
         return TL1() if self.operator is None else self.operator
@@ -137,6 +143,14 @@ class DispersionPCA(BaseDispersionPCA):
             raise ValueError(
                 "a='auto' is defined per component; use extraction='greedy' or give a number for a."
             )
+
+    def _needs_memory(self) -> str | None:
+        return super()._needs_memory() or whole(self.solver)
+
+    @property
+    def _at_home(self) -> bool:  # type: ignore[override]
+        chosen = choose_solver(self.solver, self._operator(), self.extraction)
+        return self.extraction == "greedy" and isinstance(chosen, SphereAscent)
 
     def _parts(self, problem: Problem) -> tuple[Solver, str]:
         return choose_solver(self.solver, self._operator(), self.extraction), self.extraction
@@ -179,6 +193,8 @@ class TL1PCA(BaseDispersionPCA):
         start rows that are ascended.
     random_state : int, RandomState or None, default=None
         For ``solver="paper"``; the default solver draws nothing.
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -235,6 +251,7 @@ class TL1PCA(BaseDispersionPCA):
         max_iter: int = 1000,
         n_starts: int = 1,
         random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.a = a
@@ -244,6 +261,7 @@ class TL1PCA(BaseDispersionPCA):
         self.max_iter = max_iter
         self.n_starts = n_starts
         self.random_state = random_state
+        self.verbose = verbose
 
     def _operator(self) -> Operator:
         return TL1(a=self.a)
@@ -256,6 +274,13 @@ class TL1PCA(BaseDispersionPCA):
         if not isinstance(self.solver, Solver) and self.solver not in ("auto", "paper"):
             raise ValueError(f"solver must be 'auto', 'paper' or a Solver object, got {self.solver!r}.")
 
+    def _needs_memory(self) -> str | None:
+        return super()._needs_memory() or whole(self.solver)
+
+    @property
+    def _at_home(self) -> bool:  # type: ignore[override]
+        return self.solver == "auto" or isinstance(self.solver, SphereAscent)
+
     def _parts(self, problem: Problem) -> tuple[Solver, str]:
         if isinstance(self.solver, Solver):
             return self.solver, "greedy"
@@ -266,9 +291,16 @@ class TL1PCA(BaseDispersionPCA):
     def _store(self, problem: Problem, extraction: Extraction, mean: Array, basis: Array | None) -> None:
         super()._store(problem, extraction, mean, basis)
         if isinstance(self.a, str):
-            self.a_ = np.array([path[-1] for path in self.objective_path_])
+            self.a_ = problem.rows.put(np.array([path[-1] for path in self.objective_path_]))
         else:
-            self.a_ = np.full(self.n_components_, float(self.a))
+            self.a_ = problem.rows.put(np.full(self.n_components_, float(self.a)))
+
+
+def whole(solver: str | Solver) -> str | None:
+    """Why a solver needs all rows in memory; None for those that ask the port alone."""
+    if solver == "auto" or type(solver) in (FixedPoint, SphereAscent, StiefelAscent):
+        return None
+    return f"with solver={solver!r} compares all rows with each other"
 
 
 def choose_solver(solver: str | Solver, operator: Operator, extraction: str) -> Solver:

@@ -6,16 +6,15 @@ from dataclasses import replace
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import assert_all_finite, check_is_fitted
+from numpy.typing import NDArray
 
+from .._arrays import like, namespace, to_numpy
 from ..extraction import Extraction
 from ..location import host_weights, locate
 from ..rows import DenseRows, Rows
 from ..solvers.entrywise import fit_l1_low_rank, fit_l1_star, l1_scores
 from ._base import Center, CentredPCA, Problem
 from ._dispersion import check_iteration
-from ._opening import check_data
 
 Array = NDArray[Any]
 
@@ -42,6 +41,8 @@ class L1ReconstructionPCA(CentredPCA):
     tol : float, default=1e-8
         Relative decrease of the objective at which to stop.
     max_iter : int, default=200
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -78,6 +79,7 @@ class L1ReconstructionPCA(CentredPCA):
     random_state = None
     _rotates = False
     _takes_missing = True
+    _in_memory = "fits all entries at once"
 
     def __init__(
         self,
@@ -87,12 +89,14 @@ class L1ReconstructionPCA(CentredPCA):
         center: Center = "median",
         tol: float = 1e-8,
         max_iter: int = 200,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.solver = solver
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         check_iteration(self.tol, self.max_iter)
@@ -138,21 +142,17 @@ class L1ReconstructionPCA(CentredPCA):
     def _objective_unit(self, factor: float) -> float:
         return 1.0 / factor
 
-    def _check_new(self, X: ArrayLike) -> Array:
-        check_is_fitted(self)
-        data = check_data(self, X, reset=False)
-        assert_all_finite(data, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
-        return data
-
     def _scores(self, X: Array) -> Array:
-        observed = ~np.isnan(X)
+        host = to_numpy(X)
+        observed = ~np.isnan(host)
         if observed.all():
             return super()._scores(X)
-        A = np.where(observed, X - self.mean_, 0.0)
-        return l1_scores(A, self.components_.T, observed).astype(X.dtype)
+        A = np.where(observed, host - to_numpy(self.mean_), 0.0)
+        return like(l1_scores(A, to_numpy(self.components_).T, observed), X)
 
     def _residuals(self, X: Array) -> Array:
-        return np.nan_to_num(super()._residuals(X))
+        xp, rest = namespace(X), super()._residuals(X)
+        return xp.where(xp.isnan(rest), xp.zeros_like(rest), rest)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -174,6 +174,8 @@ class L1BestFitPCA(CentredPCA):
         Number of components; a share in (0, 1) of the total dispersion; None
         keeps all that the rows span.
     center : None, "mean", "median", "spatial_median" or array-like, default="median"
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -207,10 +209,18 @@ class L1BestFitPCA(CentredPCA):
 
     random_state = None
     _rotates = False
+    _in_memory = "solves linear programs over all entries"
 
-    def __init__(self, n_components: int | float | None = None, *, center: Center = "median"):
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        center: Center = "median",
+        verbose: bool = False,
+    ):
         self.n_components = n_components
         self.center = center
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         """Nothing to check beyond what `fit` does."""

@@ -38,6 +38,8 @@ class L1PCA(BaseDispersionPCA):
         components are not nested: fewer components are another problem.
     center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
     max_iter : int, default=1000
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -70,11 +72,13 @@ class L1PCA(BaseDispersionPCA):
         greedy: bool = False,
         center: Center = "spatial_median",
         max_iter: int = 1000,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.greedy = greedy
         self.center = center
         self.max_iter = max_iter
+        self.verbose = verbose
 
     def _operator(self) -> Operator:
         return Lp(p=1)
@@ -110,6 +114,8 @@ class LpPCA(BaseDispersionPCA):
         Relative increase at which "auto" stops; tol^(2/3), with longer steps,
         above 5000 rows for p >= 1.
     max_iter : int, default=1000
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -151,6 +157,7 @@ class LpPCA(BaseDispersionPCA):
         center: Center = "spatial_median",
         tol: float = 1e-8,
         max_iter: int = 1000,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.p = p
@@ -159,6 +166,7 @@ class LpPCA(BaseDispersionPCA):
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     def _operator(self) -> Operator:
         return Lp(p=self.p)
@@ -201,6 +209,8 @@ class SparseLpPCA(ObliquePCA):
     center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
     max_iter : int, default=600
         As published.
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -237,12 +247,14 @@ class SparseLpPCA(ObliquePCA):
         n_nonzero: int | None = None,
         center: Center = "spatial_median",
         max_iter: int = 600,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.p = p
         self.n_nonzero = n_nonzero
         self.center = center
         self.max_iter = max_iter
+        self.verbose = verbose
 
     @property
     def _rotates(self) -> bool:  # type: ignore[override]
@@ -292,6 +304,8 @@ class GeneralizedLpPCA(ObliquePCA):
     tol : float, default=1e-10
         Relative increase at which to stop.
     max_iter : int, default=1000
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -327,6 +341,7 @@ class GeneralizedLpPCA(ObliquePCA):
         center: Center = "spatial_median",
         tol: float = 1e-10,
         max_iter: int = 1000,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.s = s
@@ -334,6 +349,7 @@ class GeneralizedLpPCA(ObliquePCA):
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         check_iteration(self.tol, self.max_iter)

@@ -6,9 +6,11 @@ from abc import abstractmethod
 from typing import Any
 
 from ..extraction import Extraction
+from ..location import host_weights
 from ..objectives import Residual
 from ..operators import Cauchy, Huber, Lp, Operator
 from ..solvers import SubspaceMM, principal_axes
+from ..statistics import some_rows
 from ._base import Center, CentredPCA, Problem
 from ._dispersion import check_iteration
 
@@ -21,6 +23,7 @@ class BaseResidualPCA(CentredPCA):
     tol: float
     max_iter: int
     random_state = None
+    _in_memory = None
 
     @abstractmethod
     def _operator(self) -> Operator:
@@ -35,7 +38,8 @@ class BaseResidualPCA(CentredPCA):
         start = principal_axes(problem.rows, k)
         operator = self._operator().rescaled(problem.factor)
         distances = Residual(problem.rows, operator).distances(start)
-        settled = operator.resolve(distances, problem.rows.weights)
+        few = some_rows(problem.rows.shape[0])
+        settled = operator.resolve(problem.rows.pick(distances, few), host_weights(problem.rows, few))
         residual = Residual(problem.rows, settled)
         solution = SubspaceMM(tol=self.tol, max_iter=self.max_iter).minimize(residual, start, distances)
         self._unit = settled.rescaled(1.0 / problem.factor).unit_value(problem.factor)
@@ -67,6 +71,8 @@ class ResidualPCA(BaseResidualPCA):
         Relative decrease of the objective at which to stop; tol^(2/3), with
         longer steps, above 5000 rows.
     max_iter : int, default=1000
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -99,12 +105,14 @@ class ResidualPCA(BaseResidualPCA):
         center: Center = "spatial_median",
         tol: float = 1e-8,
         max_iter: int = 1000,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.operator = operator
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     def _operator(self) -> Operator:
         return Huber() if self.operator is None else self.operator
@@ -139,6 +147,8 @@ class R1PCA(BaseResidualPCA):
         Relative decrease of the objective at which to stop; tol^(2/3), with
         longer steps, above 5000 rows.
     max_iter : int, default=1000
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -171,12 +181,14 @@ class R1PCA(BaseResidualPCA):
         center: Center = "spatial_median",
         tol: float = 1e-8,
         max_iter: int = 1000,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.weights = weights
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     def _operator(self) -> Operator:
         operator: Any = _WEIGHTS[self.weights]

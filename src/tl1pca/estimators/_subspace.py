@@ -8,13 +8,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .. import diagnostics
 from .._arrays import cast, double, namespace
 from ..diagnostics import Cutoffs
 from ..solvers.subspace import fit_subspace
 from ._base import BasePCA, product, safe_factor, signed_rows
-from ._opening import open_data
+from ._dask import lazy
+from ._opening import check_new, open_data
+from ._watching import watched, with_callbacks
 
 Array = NDArray[Any]
 
@@ -53,6 +56,8 @@ class TL1SubspacePCA(BasePCA):
     random_state : int, RandomState or None, default=None
         Draws pairs of rows, and the rows of the start when there are more
         than max(1000, min(5 n_features, 4000)).
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
 
     Attributes
     ----------
@@ -97,6 +102,10 @@ class TL1SubspacePCA(BasePCA):
     True
     """
 
+    _in_memory = None
+    _at_home = True
+    _per_row = ("score_distances_", "orthogonal_distances_", "flags_", "weights_")
+
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -106,6 +115,7 @@ class TL1SubspacePCA(BasePCA):
         n_directions: int = 250,
         reweight: bool = True,
         random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
     ):
         self.n_components = n_components
         self.breakdown = breakdown
@@ -113,6 +123,7 @@ class TL1SubspacePCA(BasePCA):
         self.n_directions = n_directions
         self.reweight = reweight
         self.random_state = random_state
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         if not isinstance(self.breakdown, Real) or not 0 < self.breakdown <= 0.5:
@@ -124,12 +135,16 @@ class TL1SubspacePCA(BasePCA):
         if not isinstance(self.reweight, bool | np.bool_):
             raise TypeError(f"reweight must be True or False, got {self.reweight!r}.")
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit the subspace to the majority of the rows of X.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or what is read in blocks: a memory map, a zarr array, any object
+            with shape, dtype and row slicing, a pyarrow ParquetFile or Dataset;
+            or a Dask array or data frame. See "Scaling" in the documentation.
         y : ignored
 
         Returns
@@ -137,6 +152,10 @@ class TL1SubspacePCA(BasePCA):
         self
         """
         self._check_parameters()
+        with watched(self, X, y):
+            return self._fit(X)
+
+    def _fit(self, X: ArrayLike) -> Self:
         data = open_data(self, X)
         rows, basis = data.rows, None
         k, share = self._check_n_components(min(rows.shape))
@@ -188,6 +207,7 @@ class TL1SubspacePCA(BasePCA):
         self.converged_ = fit.converged
         return self
 
+    @lazy
     def distances(self, X: ArrayLike) -> tuple[Array, Array]:
         """Score and orthogonal distances of the rows of X.
 
@@ -199,8 +219,16 @@ class TL1SubspacePCA(BasePCA):
         -------
         score_distances, orthogonal_distances : ndarray of shape (n_samples,)
         """
-        return diagnostics.distances(self._check_new(X), self)
+        return self._distances(X, "distances")
 
+    def _distances(self, X: ArrayLike, method: str) -> tuple[Array, Array]:
+        check_is_fitted(self)
+        return self._by_rows(lambda rows: diagnostics.distances(rows, self), check_new(self, X, method))
+
+    def _margin(self, X: ArrayLike, method: str) -> Array:
+        return 1.0 - diagnostics.excess(*self._distances(X, method), self.cutoffs_, self.n_components_)
+
+    @lazy
     def decision_function(self, X: ArrayLike) -> Array:
         """One minus the larger of the two distances over its cut-off: negative for outliers.
 
@@ -212,8 +240,9 @@ class TL1SubspacePCA(BasePCA):
         -------
         ndarray of shape (n_samples,)
         """
-        return 1.0 - diagnostics.excess(*self.distances(X), self.cutoffs_, self.n_components_)
+        return self._margin(X, "decision_function")
 
+    @lazy
     def predict(self, X: ArrayLike) -> Array:
         """+1 for regular rows and -1 for outliers, leverage points among them.
 
@@ -225,6 +254,6 @@ class TL1SubspacePCA(BasePCA):
         -------
         ndarray of int of shape (n_samples,)
         """
-        bad = self.decision_function(X) < 0
+        bad = self._margin(X, "predict") < 0
         whole = namespace(bad).int64
         return 1 - 2 * cast(bad, whole)

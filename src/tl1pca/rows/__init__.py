@@ -2,7 +2,20 @@
 
 from .array import ArrayRows
 from .base import Rows
+from .blocks import BlockRows
+from .dask import DaskRows
 from .deflated import DeflatedRows
 from .dense import DenseRows
+from .sources import Source
+from .sparse import SparseRows
 
-__all__ = ["ArrayRows", "DeflatedRows", "DenseRows", "Rows"]
+__all__ = [
+    "ArrayRows",
+    "BlockRows",
+    "DaskRows",
+    "DeflatedRows",
+    "DenseRows",
+    "Rows",
+    "Source",
+    "SparseRows",
+]

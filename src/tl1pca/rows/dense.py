@@ -195,7 +195,7 @@ class DenseRows(Rows):
     def _blocks(self, step: int | None = None) -> list[slice]:
         n, d = self.shape
         step = step or max(1, _BLOCK // max(d, 1))
-        return [slice(i, i + step) for i in range(0, n, step)]
+        return [slice(i, i + step) for i in range(0, n, step)] or [slice(0, 0)]
 
 
 def _workers() -> int:

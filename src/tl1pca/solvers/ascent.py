@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._progress import tell
 from ..objectives import Dispersion
 from ..operators import TL1, Operator
 from ..statistics import tl1_scale, weighted_median
@@ -168,11 +169,14 @@ class SphereAscent(Solver):
         finish = 1e-4 * self.tol
         batch = _climb(problem, batch, 20, gain=1e-2).best(1)
         batch = _climb(problem, batch, self.max_iter, gradient=finish)
-        for _ in range(self.hops if len(A) <= 1000 else 0):
+        stop = tell("component", float(batch.objective[0]))
+        for _ in range(self.hops if len(A) <= 1000 and not stop else 0):
             step = _hop(problem, batch, inner, length[live], live)
             if step is None:
                 break
             batch = _climb(problem, step, self.max_iter, gradient=finish)
+            if tell("component", float(batch.objective[0])):
+                break
         path = np.maximum.accumulate([float(p[0]) for p in batch.path])
         converged = bool(batch.gradient[0] <= max(self.tol, 1e-6)) or len(path) <= self.max_iter
         return Solution(batch.W[0][:, None], tuple(path), converged)
@@ -204,6 +208,9 @@ def rough_directions(A: Array, v: Array, operator: Operator, n_directions: int) 
         live = np.flatnonzero(length > SHORT * length.max())[:64]
         inner = A[live] @ A.T / length[live, None]
         best = _screen(problem, inner, 3)
+        if isinstance(operator, TL1) and operator.adaptive:  # the scale of the best row will do for a start
+            alpha = float(tl1_scale(np.abs(inner[best[0]]), v))
+            problem = replace(problem, operator=operator.at(alpha, length.max()))
         scale = float(np.median(np.abs(inner[best[0]])))
         batch = _begin(problem, A[live[best]] / length[live[best], None])
         for width, steps in ((1.0, 8), (0.5, 1)):

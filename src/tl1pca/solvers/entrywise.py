@@ -23,6 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
+from .._progress import tell
+
 Array = NDArray[np.float64]
 
 #: Smoothing levels of the start, relative to the residual scale: 0.8 apart, slow enough for one sweep per
@@ -175,6 +177,8 @@ def fit_l1_low_rank(
         if error <= path[-1]:
             U, V = new_U, new_V
         path.append(min(error, path[-1]))
+        if tell("subspace", path[-1]):
+            break
     return LowRankResult(*_principal_axes(problem, U, V), path, n_iter, converged)
 
 

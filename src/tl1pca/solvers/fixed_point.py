@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._progress import tell
 from ..geometry import ball_maximizer, p_unit, polar, sparse_maximizer
 from ..objectives import Dispersion
 from ..operators import Lp
@@ -74,15 +75,16 @@ class FixedPoint(Solver):
         l1 = isinstance(operator, Lp) and operator.p == 1 and self.orthogonal
         T = rows.project(W)
         path = [float(dispersion.value(T, operator).sum())]
-        signs: Array | None = None
+        signs: Any = None
         tol = max(self.tol, 4.0 * float(np.finfo(rows.dtype).eps)) if self.tol > 0 else 0.0
         for _ in range(self.max_iter):
             # sign(0) = +1: for l1 a row on the boundary must take a side to be finite.
-            sides = np.where(T < 0, -1.0, 1.0).astype(T.dtype)
-            if l1 and signs is not None and np.array_equal(sides, signs):
+            sides = rows.map(lambda t: np.where(t < 0, -1.0, 1.0).astype(t.dtype), T)
+            if l1 and signs is not None and not rows.total(lambda a, b: a != b, sides, signs).any():
                 return Solution(W, tuple(path), True)
             signs = sides
-            new = self._step(rows.pullback(sides * operator.slope(np.abs(T))), W)
+            slopes = rows.map(lambda side, t: side * operator.slope(np.abs(t)), sides, T)
+            new = self._step(rows.pullback(slopes), W)
             moved = float(np.linalg.norm(new - W))
             T_new = rows.project(new)
             value = float(dispersion.value(T_new, operator).sum())
@@ -91,6 +93,8 @@ class FixedPoint(Solver):
             W, T = new, T_new
             path.append(value)
             small = abs(path[-1] - path[-2]) <= tol * abs(path[-1])
+            if tell("components", value):
+                break
             if moved < self.step_tol or (small and not l1):
                 return Solution(W, tuple(path), True)
         return Solution(W, tuple(path), False)

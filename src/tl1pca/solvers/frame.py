@@ -21,6 +21,7 @@ from ..geometry import largest_entry_signs, polar
 from ..objectives import Dispersion
 from ..operators import Lp, Operator
 from ..rows import DenseRows, Rows
+from ..statistics import some_rows
 from .base import Solution
 from .quasi_newton import Look, Seen, climb, elliptical, level
 
@@ -28,6 +29,8 @@ Array = NDArray[Any]
 
 #: Relative increase at which turning inside the span stops, and its most steps.
 TURN, TURNS = 3e-6, 100
+#: Rows whose scores decide the turn, at most.
+TURNED = 200_000
 #: One row in so many tells the way to begin with.
 FEW = 8
 #: Rows whose scores are summed by one thread.
@@ -86,10 +89,11 @@ def _look(parts: Sequence[Rows], operator: Operator) -> Look:
 
 def _turn(rows: Rows, operator: Operator, axes: Array) -> Array:
     """Rotation (k, k) of the axes to a higher frame of their span; scores in single precision."""
-    T = rows.project(axes)
+    few = some_rows(rows.shape[0], TURNED)
+    T = rows.pick(rows.project(axes), few)
     factor = 1.0 / float(np.abs(T).max())  # single precision has a smaller range
     T = np.ascontiguousarray(factor * T, dtype=np.float32)
-    weights = np.ones(0) if rows.weights is None else rows.weights.astype(np.float32)
+    weights = np.ones(0) if rows.weights is None else rows.pick(rows.weights, few).astype(np.float32)
 
     def scores(block: slice) -> DenseRows:
         return DenseRows(T[block], weights=weights[block] if len(weights) else None)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator
 
+from .._progress import tell
 from ..objectives import Residual
 from .base import Solution, principal_axes
 from .quasi_newton import MANY, Look, Seen, climb, elliptical
@@ -25,7 +26,7 @@ Array = NDArray[Any]
 @dataclass(frozen=True)
 class _State:
     W: Array
-    r: Array
+    r: Any
     value: float
 
 
@@ -58,31 +59,34 @@ class SubspaceMM(BaseEstimator):
         state = _State(W, r, residual.value(r))
         path = [state.value]
         length = rows.norms()
-        rounding = 1e3 * np.finfo(rows.dtype).eps * float(length.max(initial=0.0))
+        rounding = 1e3 * np.finfo(rows.dtype).eps * rows.largest(length)
         many = rows.shape[0] > max(MANY, rows.shape[1])
         for _ in range(self.max_iter):
-            if float(state.r.max(initial=0.0)) <= rounding:
+            if rows.largest(state.r) <= rounding:
                 return Solution(state.W, tuple(path), True)  # every row is in the subspace
             weight = _weights(residual, state.r)
             if many:
                 return self._hurry(residual, state, weight, length)
-            W = principal_axes(rows, W.shape[1], weight / weight.max())
+            W = principal_axes(rows, W.shape[1], weight)
             r = residual.distances(W)
             new = _State(W, r, residual.value(r))
             if new.value >= state.value * (1.0 - 1e-15):
                 return Solution(state.W, tuple(path), True)
             state = new
             path.append(state.value)
+            if tell("subspace", state.value):
+                break
             if path[-2] - path[-1] <= self.tol * abs(path[-1]):
                 return Solution(state.W, tuple(path), True)
         return Solution(state.W, tuple(path), False)
 
-    def _hurry(self, residual: Residual, start: _State, weight: Array, length: Array) -> Solution:
+    def _hurry(self, residual: Residual, start: _State, weight: Any, length: Any) -> Solution:
         """One reweighted PCA, then quasi-Newton steps of one pass each."""
         rows = residual.rows
-        values, axes = linalg.eigh(rows.gram(weight / weight.max()), check_finite=False)
+        values, axes = linalg.eigh(rows.gram(weight), check_finite=False)
         W = np.ascontiguousarray(axes[:, ::-1][:, : start.W.shape[1]])
-        look = _look(residual, length**2, 1e-10 * float(start.r.max()))
+        squares = rows.map(lambda r: r * r, length)
+        look = _look(residual, squares, 1e-10 * rows.largest(start.r))
         tol = max(self.tol ** (2.0 / 3.0), 4.0 * float(np.finfo(rows.dtype).eps))
         found = climb(look, look(W), elliptical(values, axes), tol, self.max_iter)
         # The frame of a subspace is free: the principal axes of the reweighted rows, largest first.
@@ -93,12 +97,16 @@ class SubspaceMM(BaseEstimator):
         return Solution(found.end.W @ turn, (start.value, *path), found.converged)
 
 
-def _weights(residual: Residual, r: Array) -> Array:
-    """psi(r)/r. A row in the subspace has infinite weight for l1; the floor keeps its pull finite."""
-    return residual.operator.weight(np.maximum(r, 1e-10 * float(r.max())))
+def _weights(residual: Residual, r: Any) -> Any:
+    """psi(r)/r over the largest; a floor keeps it finite for l1 and a row in the subspace."""
+    rows, operator = residual.rows, residual.operator
+    floor = 1e-10 * rows.largest(r)
+    weight = rows.map(lambda r: operator.weight(np.maximum(r, floor)), r)
+    most = rows.largest(weight)
+    return rows.map(lambda w: w / most, weight)
 
 
-def _look(residual: Residual, squares: Array, floor: float) -> Look:
+def _look(residual: Residual, squares: Any, floor: float) -> Look:
     """Minus the objective at a frame, and its gradient, from the scores and the squared row lengths."""
     operator = residual.operator
 

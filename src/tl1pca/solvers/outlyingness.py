@@ -146,14 +146,12 @@ def outlyingness_orders(T: Array, count: int, tol: float, n_scale: int = 500) ->
     pick = np.linspace(0, n - 1, min(n, n_scale)).astype(int)
     orders = []
     for location, scale in grown_halves(T[:, pick], int(np.ceil(count / n * len(pick))), tol):
-        zero = scale <= tol
-        R, live = T - location[:, None], scale
-        if zero.any():
-            off = (np.abs(R[zero]) > tol).sum(axis=0)
-            R, live = R[~zero], scale[~zero]
-        else:
-            off = np.zeros(n, dtype=int)
-        R *= 1.0 / live[:, None]
+        live = scale > tol
+        R, off = T - location[:, None], np.zeros(n, dtype=int)
+        if not live.all():
+            off = (np.abs(R[~live]) > tol).sum(axis=0)
+            R = R[live]
+        R *= 1.0 / scale[live, None]
         far = np.maximum(R.max(axis=0, initial=0.0), -R.min(axis=0, initial=0.0))
         orders.append(np.lexsort((far, off)))
     return orders

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._progress import tell
 from ..geometry import tangent, unit
 from ..objectives import Dispersion
 from .base import Solution, Solver, best_sample
@@ -55,6 +56,8 @@ class PaperAscent(Solver):
             t = rows.project(w)
             path.append(float(dispersion.measure(t)))
             theta = min(2.0 * theta, 0.5 * np.pi)
+            if tell("component", path[-1]):
+                break
             if path[-1] - path[-2] < self.tol:
                 return Solution(w[:, None], tuple(path), True)
         return Solution(w[:, None], tuple(path), False)

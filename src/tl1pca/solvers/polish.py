@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arrays import cast, dots, like, namespace, tiny, to_numpy
+from .._progress import tell
 from ..geometry import orthonormalize, project_out
 from ..objectives import Dispersion, Survey
 from ..operators import Operator
@@ -161,6 +162,8 @@ def polish(
             converged = promise_new > 0.5 * promise
             _record(paths, there.measure, seen.measure)
             W, seen, D, promise, length = new, there, D_new, promise_new, 1.0
+            if tell("components", float(seen.measure.sum())):
+                break
         else:  # too far for the model: stay, and try a quarter of the step
             alpha, length = beta, 0.25 * length
             converged = length < 0.05

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from .._progress import tell
 from ..geometry import polar
 
 Array = NDArray[Any]
@@ -75,6 +76,8 @@ def climb(look: Look, here: Seen, inverse: Inverse, tol: float, max_iter: int, w
         if there is None:
             return Ascent(here, tuple(path), True)
         path.append(there.value)
+        if tell("components", abs(there.value)):
+            return Ascent(there, tuple(path), False)
         newest = np.stack([there.W - here.W, g - there.tangent(there.gradient)])[:, None]
         # What was tangent at the last frame is brought to the new one.
         pairs = there.tangent(np.concatenate([pairs[:, 1 - MEMORY :], newest], axis=1))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._progress import tell
 from ..geometry import polar
 from ..objectives import Dispersion
 from .base import Solution, Solver
@@ -69,6 +70,8 @@ class StiefelAscent(Solver):
                 return Solution(W, tuple(path), True)  # no step ascends: a maximum to rounding
             W, T, beta = new, T_new, 0.25 * beta
             path.append(value)
+            if tell("components", value):
+                break
             if path[-1] - path[-2] <= self.tol * abs(path[-1]):
                 return Solution(W, tuple(path), True)
         return Solution(W, tuple(path), False)

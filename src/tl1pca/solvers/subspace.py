@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtri, ndtri, stdtrit
 
 from .._arrays import cast, double, like, namespace, to_numpy
+from .._progress import tell
 from ..diagnostics import Cutoffs, score_distances
 from ..geometry import unit
 from ..rows import Rows
@@ -363,6 +364,8 @@ def tl1_steps(
             break
         best = plane
         path.append(s)
+        if tell("subspace", s):
+            break
         if s == 0.0 or (len(path) > 1 and path[-2] - s <= 1e-3 * s):
             break
         u = np.maximum(r / s, 1e-6)

@@ -1,0 +1,140 @@
+"""Arrays of NumPy: .npy, and .npz archives of them. Never unpickled."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import zipfile
+from collections.abc import Mapping
+from typing import IO, Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from ._table import (
+    Options,
+    Table,
+    TableError,
+    assemble,
+    check_columns,
+    check_size,
+    numbered,
+    parsing,
+    shortened,
+)
+
+Array = NDArray[Any]
+
+MOST_MEMBERS = 1000  # parts of an archive whose headers are looked at
+DOLE = 1 << 20  # bytes that are read at a time
+
+
+def read_npy(stream: BinaryIO, options: Options) -> Table:
+    """A file of one array."""
+    with parsing(".npy file"):
+        shape, dtype = _header(stream)
+        problem = unusable(shape, dtype.kind, dtype.name)
+        if problem:
+            raise TableError(f"needs a matrix of numbers, rows by columns; the array {problem}.")
+        check_matrix(shape, options)
+        there = os.fstat(stream.fileno()).st_size - stream.tell()
+        if there < math.prod(shape) * dtype.itemsize:
+            raise TableError("ends before the array does: the file was cut off.")
+        stream.seek(0)
+        values = npy.read_array(stream, allow_pickle=False)
+    return from_array(values)
+
+
+def read_npz(stream: BinaryIO, options: Options) -> Table:
+    """One array of an archive."""
+    with parsing(".npz file"), zipfile.ZipFile(_Doled(stream)) as archive:
+        members = [m for m in archive.infolist() if m.filename.endswith(".npy")][:MOST_MEMBERS]
+        found, headers = {}, {}
+        for member in members:
+            name = member.filename.removesuffix(".npy")
+            with archive.open(member) as part:
+                headers[name] = shape, dtype = _header(part)
+            found[name] = shape, unusable(shape, dtype.kind, dtype.name)
+        name = choose(found, options)
+        check_matrix(headers[name][0], options)
+        with archive.open(f"{name}.npy") as part:
+            values = npy.read_array(part, allow_pickle=False)
+    return from_array(values)
+
+
+class _Doled(io.BufferedReader):
+    """A stream that gives little at a time.
+
+    `zipfile` reads the directory of an archive in one go and makes some
+    twenty times its size in objects of it.
+    """
+
+    def __init__(self, stream: BinaryIO):
+        super().__init__(io.FileIO(stream.fileno(), closefd=False))
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        block = super().read(DOLE + 1 if size is None or size < 0 else min(size, DOLE + 1))
+        if len(block) > DOLE:
+            raise TableError("is an archive of far too many parts.")
+        return block
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = npy.read_magic(stream)
+    if version == (1, 0):
+        shape, _, dtype = npy.read_array_header_1_0(stream)
+    elif version == (2, 0):
+        shape, _, dtype = npy.read_array_header_2_0(stream)
+    else:
+        raise TableError(f"version {version} of the format is not for plain numbers.")
+    return shape, dtype
+
+
+def unusable(shape: tuple[int, ...], kind: str, name: str) -> str:
+    """Why an array is no table, or nothing."""
+    if kind == "O":
+        return "holds Python objects, which are never loaded"
+    if kind not in "fiub":
+        return f"has the type {shortened(name, 30)}"
+    if len(shape) != 2:
+        return f"has {len(shape)} dimension{'s' * (len(shape) != 1)}"
+    return "is empty" if min(shape) < 1 else ""
+
+
+def choose(found: Mapping[str, tuple[tuple[int, ...], str]], options: Options) -> str:
+    """The array that was asked for, or the only matrix; `found` has shapes and why one will not do."""
+    contents = "; ".join(
+        f"{shortened(name, 40)!r}: {problem or 'x'.join(map(str, shape))}"
+        for name, (shape, problem) in list(found.items())[:12]
+    ) + f"; and {len(found) - 12} more" * (len(found) > 12)
+    contents = f"The file has {contents}." if found else "The file has no arrays."
+    if options.array is not None:
+        if options.array not in found:
+            raise TableError(f"there is no array {options.array!r}. {contents}")
+        problem = found[options.array][1]
+        if problem:
+            raise TableError(f"needs a matrix of numbers; {options.array!r} {problem}. {contents}")
+        return options.array
+    matrices = [name for name, (_, problem) in found.items() if not problem]
+    if len(matrices) == 1:
+        return matrices[0]
+    if not matrices:
+        raise TableError(f"holds no matrix of numbers, rows by columns. {contents}")
+    raise TableError(f"holds {len(matrices)} matrices; say which (array; --array NAME). {contents}")
+
+
+def check_matrix(shape: tuple[int, ...], options: Options) -> None:
+    """Hold the declared shape against the limit."""
+    rows, columns = shape
+    check_columns(columns)
+    # A name takes some seventy bytes, which counts where rows are few.
+    check_size(
+        rows * columns * 8 + columns * 72, options, f"a matrix of {shortened(f'{rows:,}', 20)} x {columns:,}"
+    )
+
+
+def from_array(values: Array) -> Table:
+    """A table of a matrix without names."""
+    return assemble(np.asarray(values, dtype=np.float64), numbered(values.shape[1]), named=False)

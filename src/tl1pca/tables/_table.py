@@ -1,0 +1,240 @@
+"""What reading gives: numbers with names, row labels, and what was set aside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["DEFAULT_MAX_MEMORY", "FEATURES", "Table", "TableError"]
+
+Array = NDArray[Any]
+
+#: Bytes of decoded data that are accepted unless the caller says otherwise.
+DEFAULT_MAX_MEMORY = 2 << 30
+
+#: Columns that are accepted, whatever the memory: each costs time of its own.
+MOST_COLUMNS = 1_000_000
+
+#: Name of the i-th column (from one) of a file that names none.
+FEATURES = "column {}"
+
+
+class TableError(ValueError):
+    """A file that is no table of numbers, or one larger than allowed."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the readers need to know; see `read_table`."""
+
+    max_memory: int = DEFAULT_MAX_MEMORY
+    labels: str | None = None
+    array: str | None = None
+    header: bool | None = None
+    decimal: str = "."
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of numbers.
+
+    Attributes
+    ----------
+    values : ndarray of float64 of shape (n_rows, n_columns)
+        NaN where a value is missing.
+    columns : tuple of str
+        Unique names; `FEATURES` numbered from one where the file has none.
+    named : bool
+        Whether the names come from the file.
+    rows : ndarray of int of shape (n_rows,)
+        Number of each row in the file, from one, not counting a header.
+    labels : tuple of str or None
+        One name per row, where a column of the file holds them.
+    set_aside : tuple of str
+        Names of the columns that are not used.
+    notes : tuple of str
+        What a user should know about how the file was read.
+    """
+
+    values: Array
+    columns: tuple[str, ...]
+    named: bool
+    rows: Array
+    labels: tuple[str, ...] | None = None
+    set_aside: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def missing(self) -> dict[str, int]:
+        """Number of missing values of each column that has some."""
+        counts = np.isnan(self.values).sum(axis=0)
+        return {self.columns[j]: int(counts[j]) for j in np.flatnonzero(counts)}
+
+    def take(self, keep: Array) -> Table:
+        """The rows where the mask `keep` of shape (n_rows,) is true."""
+        labels = None
+        if self.labels is not None:
+            labels = tuple(label for label, kept in zip(self.labels, keep) if kept)
+        return replace(self, values=self.values[keep], rows=self.rows[keep], labels=labels)
+
+    def select(self, names: Sequence[str]) -> Table:
+        """The named columns in the given order."""
+        position = {name: j for j, name in enumerate(self.columns)}
+        absent = [name for name in names if name not in position]
+        if absent:
+            raise TableError(_absent(absent, self))
+        if tuple(names) == self.columns:
+            return self
+        return replace(self, values=self.values[:, [position[n] for n in names]], columns=tuple(names))
+
+    def without(self, names: Iterable[str]) -> Table:
+        """All columns but the named ones."""
+        dropped = set(names)
+        unknown = dropped.difference(self.columns, self.set_aside)
+        if unknown:
+            raise TableError(_absent(sorted(unknown), self))
+        kept = [name for name in self.columns if name not in dropped]
+        if not kept:
+            raise TableError("no column of numbers is left.")
+        aside = (*self.set_aside, *(name for name in self.columns if name in dropped))
+        return replace(self.select(kept), set_aside=aside)
+
+    def filled(self) -> Table:
+        """Missing values replaced by the median of their column."""
+        gaps = np.isnan(self.values)
+        if not gaps.any():
+            return self
+        values = self.values.copy()
+        for j in np.flatnonzero(gaps.any(axis=0)):
+            values[gaps[:, j], j] = np.median(self.values[~gaps[:, j], j])
+        return replace(self, values=values)
+
+
+def _absent(names: Sequence[str], table: Table) -> str:
+    text = f"there is no column of numbers {listed(names)}"
+    unusable = [name for name in names if name in table.set_aside]
+    if unusable:
+        return f"{text}: {listed(unusable)} is in the file, but was set aside."
+    near = get_close_matches(names[0], table.columns, n=3)
+    return (
+        f"{text}; did you mean {listed(near)}?" if near else f"{text}; the file has {listed(table.columns)}."
+    )
+
+
+def assemble(
+    values: Array,
+    columns: Sequence[str],
+    *,
+    named: bool,
+    labels: Sequence[str] | None = None,
+    set_aside: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> Table:
+    """The table of what a reader found, once it is clear that it can be used."""
+    said = list(notes)
+    if not len(values):
+        raise TableError("holds no rows.")
+    if not values.shape[1]:
+        raise TableError(" ".join(["holds no column of numbers.", *said]))
+    infinite = np.isinf(values)
+    if infinite.any():
+        values = np.where(infinite, np.nan, values)
+        said.append(f"Infinite values count as missing ({int(infinite.sum()):,}).")
+    empty = np.isnan(values).all(axis=0)
+    aside = list(set_aside)
+    if empty.all():
+        raise TableError("holds no value that is a number.")
+    if empty.any():
+        names = [columns[j] for j in np.flatnonzero(empty).tolist()]
+        said.append(f"Set aside {listed(names)}: without a value.")
+        aside += names
+        values, columns = values[:, ~empty], [columns[j] for j in np.flatnonzero(~empty).tolist()]
+    rows = np.arange(1, len(values) + 1)
+    return Table(
+        np.ascontiguousarray(values, dtype=np.float64),
+        tuple(columns),
+        named,
+        rows,
+        None if labels is None else tuple(labels),
+        tuple(aside),
+        tuple(said),
+    )
+
+
+def numbered(count: int) -> list[str]:
+    """Names of the columns of a file that names none."""
+    return [FEATURES.format(j + 1) for j in range(count)]
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Some names, quoted and free of control characters.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
+    text = ", ".join(repr(shortened(name)) for name in names[:most])
+    return text + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
+def shortened(text: str, longest: int = 60) -> str:
+    """A text that fits into a message."""
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def size(count: int) -> str:
+    """A number of bytes in words.
+
+    Examples
+    --------
+    >>> size(3 << 30), size(1000)
+    ('3.0 GiB', '1.0 KiB')
+    """
+    if count >= 1 << 60:  # may be too long for a float
+        return "over a million TiB"
+    for unit, bits in (("TiB", 40), ("GiB", 30), ("MiB", 20)):
+        if count >> bits:
+            return f"{count / (1 << bits):.1f} {unit}"
+    return f"{count / 1024:.1f} KiB"
+
+
+def check_size(needed: int, options: Options, what: str) -> None:
+    """Refuse what would take more memory than allowed, before it does."""
+    if needed > options.max_memory:
+        raise TableError(
+            f"{what} takes {size(needed)} in memory, the limit is {size(options.max_memory)}. "
+            "If the file is to be trusted, raise the limit (max_memory; --max-memory 8G on the command line)."
+        )
+
+
+def check_columns(count: int) -> None:
+    """Refuse what is wider than any table."""
+    if count > MOST_COLUMNS:
+        raise TableError(
+            f"has {count:,} columns; up to {MOST_COLUMNS:,} are read. Are rows and columns swapped?"
+        )
+
+
+@contextmanager
+def parsing(kind: str) -> Iterator[None]:
+    """Whatever a library raises about a broken or hostile file becomes a `TableError`.
+
+    The parsers behind this raise nearly anything for such files, from
+    KeyError to RecursionError; hence the broad clause.
+    """
+    try:
+        yield
+    except TableError:
+        raise
+    except MemoryError:
+        raise TableError(f"this {kind} needs more memory than there is, or than is allowed.") from None
+    except Exception as error:
+        reason = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
+        raise TableError(f"cannot be read as {kind}: {shortened(reason, 200)!r}.") from None

@@ -1,0 +1,73 @@
+"""Run by test_larger_than_memory in a process of its own: fit a file under a limit on memory.
+
+Usage: limited_fit.py {npy,zarr,parquet} path estimator extra_bytes
+Prints a JSON object with what was found.
+"""
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import zarr
+from sklearn.decomposition import PCA
+
+import tl1pca
+
+ESTIMATORS = {
+    "TL1PCA": tl1pca.TL1PCA(2),
+    "TL1SubspacePCA": tl1pca.TL1SubspacePCA(2, random_state=0),
+}
+OPEN = {
+    "npy": lambda path: np.load(path, mmap_mode="r"),
+    "zarr": lambda path: zarr.open_array(path, mode="r"),
+    "parquet": pq.ParquetFile,
+}
+#: How a user would bring all of it into memory.
+LOAD = {
+    "npy": np.load,
+    "zarr": lambda path: zarr.open_array(path, mode="r")[:],
+    "parquet": lambda path: pq.read_table(path).to_pandas().to_numpy(),
+}
+
+
+def data_bytes():
+    """Private writable memory of this process, which is what RLIMIT_DATA limits."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(next(line for line in status.splitlines() if line.startswith("VmData")).split()[1])
+
+
+def runs_out(action):
+    try:
+        action()
+    except (MemoryError, OSError):  # pyarrow's is an OSError of its own
+        return True
+    return False
+
+
+def main(kind, path, name, extra):
+    small = np.random.default_rng(0).normal(size=(6000, 100))
+    ESTIMATORS[name].fit(small)  # what a first fit allocates for good belongs to the baseline
+    limit = data_bytes() + int(extra)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    began = time.perf_counter()
+    X = OPEN[kind](path)
+    pca = ESTIMATORS[name].fit(X)
+    seconds = time.perf_counter() - began
+    result = {
+        "limit": int(extra),
+        "seconds": round(seconds, 2),
+        "components": pca.components_.tolist(),
+        "mean": pca.mean_.tolist(),
+        "scores": float(np.abs(pca.transform(X)).mean()),
+        "loading_runs_out": runs_out(lambda: LOAD[kind](path)),
+        "pca_runs_out": runs_out(lambda: PCA(2, svd_solver="full").fit(LOAD[kind](path))),
+    }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

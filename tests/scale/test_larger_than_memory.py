@@ -1,0 +1,95 @@
+"""Files several times larger than the memory a process may have, fitted nevertheless."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zarr
+from limited_fit import ESTIMATORS
+
+ROWS, COLUMNS, PIECE = 800_000, 250, 16_000
+FILE_BYTES = ROWS * COLUMNS * 4
+#: What a fit may allocate beyond a process that has imported everything and fitted once.
+EXTRA = 250_000_000
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA is Linux's")
+
+
+def piece(i):
+    """Rows with two strong directions; a tenth of them lie elsewhere."""
+    rng = np.random.default_rng(i)
+    X = rng.standard_normal((PIECE, COLUMNS), dtype=np.float32)
+    X[:, 0] *= 8
+    X[:, 1] *= 5
+    X[: PIECE // 10, 2] += 40
+    return X + np.float32(3)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("large")
+    paths = {"npy": folder / "x.npy", "zarr": folder / "x.zarr", "parquet": folder / "x.parquet"}
+    pieces = [piece(i) for i in range(4)]
+    array = np.lib.format.open_memmap(paths["npy"], mode="w+", dtype=np.float32, shape=(ROWS, COLUMNS))
+    chunks = {"chunks": (2000, COLUMNS), "compressors": None}
+    stored = zarr.create_array(paths["zarr"], shape=(ROWS, COLUMNS), dtype=np.float32, **chunks)
+    tables = [pa.table({f"v{j}": X[:, j] for j in range(COLUMNS)}) for X in pieces]
+    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    with pq.ParquetWriter(paths["parquet"], tables[0].schema, **plain) as writer:
+        for i in range(ROWS // PIECE):
+            rows = slice(i * PIECE, (i + 1) * PIECE)
+            array[rows] = stored[rows] = pieces[i % 4]
+            writer.write_table(tables[i % 4], row_group_size=PIECE // 4)
+    del array
+    yield paths
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def in_memory(files):
+    """The same fits with all of the data in memory, each made once."""
+    known = {}
+
+    def fit(name):
+        if name not in known:
+            known[name] = ESTIMATORS[name].fit(np.load(files["npy"]))
+        return known[name]
+
+    return fit
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("npy", "TL1PCA"), ("npy", "TL1SubspacePCA"), ("zarr", "TL1SubspacePCA"), ("parquet", "TL1SubspacePCA")],
+)
+def test_a_fit_in_less_memory_than_the_file(files, in_memory, kind, name):
+    assert FILE_BYTES > 3 * EXTRA
+    child = Path(__file__).with_name("limited_fit.py")
+    # Pools that reserve a gigabyte in advance, or keep what is freed, would count what nobody uses.
+    settings = {
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "MALLOC_ARENA_MAX": "2",
+        "MALLOC_MMAP_THRESHOLD_": "1048576",
+    }
+    run = subprocess.run(
+        [sys.executable, str(child), kind, str(files[kind]), name, str(EXTRA)],
+        env={**os.environ, **settings, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    # The limit bites: neither the data nor scikit-learn's PCA of them fit below it.
+    assert found["loading_runs_out"]
+    assert found["pca_runs_out"]
+    whole = in_memory(name)
+    np.testing.assert_allclose(found["components"], whole.components_, atol=2e-4)
+    np.testing.assert_allclose(found["mean"], whole.mean_, atol=2e-4)
