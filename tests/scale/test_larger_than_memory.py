@@ -46,7 +46,7 @@ def files(tmp_path_factory):
         for i in range(ROWS // PIECE):
             rows = slice(i * PIECE, (i + 1) * PIECE)
             array[rows] = stored[rows] = pieces[i % 4]
-            writer.write_table(tables[i % 4], row_group_size=PIECE // 4)
+            writer.write_table(tables[i % 4], row_group_size=PIECE // 2)
     del array
     yield paths
     shutil.rmtree(folder)
@@ -65,31 +65,46 @@ def in_memory(files):
     return fit
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [("npy", "TL1PCA"), ("npy", "TL1SubspacePCA"), ("zarr", "TL1SubspacePCA"), ("parquet", "TL1SubspacePCA")],
-)
-def test_a_fit_in_less_memory_than_the_file(files, in_memory, kind, name):
-    assert FILE_BYTES > 3 * EXTRA
+def limited(action, kind, path, name):
+    """The finished process that did this under the limit."""
     child = Path(__file__).with_name("limited_fit.py")
     # Pools that reserve a gigabyte in advance, or keep what is freed, would count what nobody uses.
     settings = {
         "ARROW_DEFAULT_MEMORY_POOL": "system",
         "MALLOC_ARENA_MAX": "2",
         "MALLOC_MMAP_THRESHOLD_": "1048576",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
     }
-    run = subprocess.run(
-        [sys.executable, str(child), kind, str(files[kind]), name, str(EXTRA)],
-        env={**os.environ, **settings, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    return subprocess.run(
+        [sys.executable, str(child), action, kind, str(path), name, str(EXTRA)],
+        env={**os.environ, **settings},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("npy", "TL1PCA"), ("npy", "TL1SubspacePCA"), ("zarr", "TL1SubspacePCA"), ("parquet", "TL1SubspacePCA")],
+)
+def test_a_fit_in_less_memory_than_the_file(files, in_memory, kind, name):
+    assert FILE_BYTES > 3 * EXTRA
+    run = limited("fit", kind, files[kind], name)
     assert run.returncode == 0, run.stderr
-    found = json.loads(run.stdout)
-    # The limit bites: neither the data nor scikit-learn's PCA of them fit below it.
-    assert found["loading_runs_out"]
-    assert found["pca_runs_out"]
-    whole = in_memory(name)
+    found, whole = json.loads(run.stdout), in_memory(name)
     np.testing.assert_allclose(found["components"], whole.components_, atol=2e-4)
     np.testing.assert_allclose(found["mean"], whole.mean_, atol=2e-4)
+
+
+@pytest.mark.parametrize("kind", ["npy", "zarr"])
+def test_the_limit_bites(files, kind):
+    """The data as an array, for scikit-learn's PCA, do not fit under the same limit.
+
+    Not asked of Parquet, whose file is as large: out of memory, pyarrow's
+    read_table aborts the process or waits for ever instead of raising.
+    """
+    run = limited("load", kind, files[kind], "TL1SubspacePCA")
+    assert run.returncode == 0, run.stderr
+    assert "MemoryError" in json.loads(run.stdout)["failed"]

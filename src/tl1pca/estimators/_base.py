@@ -20,7 +20,7 @@ from .._arrays import like, namespace, to_numpy
 from ..diagnostics import row_lengths
 from ..extraction import Extraction
 from ..geometry import largest_entry_signs
-from ..location import locate
+from ..location import host_weights, locate
 from ..objectives import Dispersion
 from ..operators import TL1
 from ..rows import Rows
@@ -355,18 +355,20 @@ def _explained(rows: Rows, W: Array) -> tuple[Array, Array, int]:
     squared distance to the subspace. Medians are those of `some_rows`.
     """
     few = some_rows(rows.shape[0])
-    part, T = rows if len(few) == rows.shape[0] else rows.sample(few), rows.project(W)
-    each, v = np.arange(len(few)), None if rows.weights is None else rows.pick(rows.weights, few)
+    fewer = some_rows(rows.shape[0], 5000)  # whole rows, where the others are scores
+    part, T = rows if len(fewer) == rows.shape[0] else rows.sample(fewer), rows.project(W)
+    v = host_weights(rows, few)
     t = rows.pick(T, few).astype(np.float64)
-    r = part.pick(part.split(_orthonormal(W))[1], each).astype(np.float64)
-    length = np.sqrt(r**2 + (t**2).sum(axis=1)).max(initial=0.0)
+    inside, off = (part.pick(z, np.arange(len(fewer))) for z in part.split(_orthonormal(W)))
+    r = off.astype(np.float64)
+    length = np.sqrt(r**2 + (inside.astype(np.float64) ** 2).sum(axis=1)).max(initial=0.0)
     rank = int(np.count_nonzero(np.linalg.eigvalsh(rows.inner(T, T)) > (1e-7 * length) ** 2))
     center = weighted_median(t, v)
     scale = tl1_scale(np.abs(t - center), v)
     if len(few) < rows.shape[0] and (scale > 0).all():
         scale = Dispersion(rows, TL1()).refine(T, scale, center)
     variance = (NORMAL_CONSISTENCY * scale) ** 2
-    total = float(variance.sum()) + float(weighted_median(r, v)) ** 2
+    total = float(variance.sum()) + float(weighted_median(r, host_weights(rows, fewer))) ** 2
     return variance, (variance / total if total > 0 else np.zeros(len(scale))), rank
 
 
