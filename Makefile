@@ -43,7 +43,7 @@ fuzz: $(STAMP)  ## feed broken and hostile files to the readers for FUZZ_SECONDS
 docs: $(STAMP)  ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-torture: $(STAMP)  ## kills, faults, interrupts, 10,000 hard cases, load; a quarter of an hour
+torture: $(STAMP)  ## kills, faults, interrupts, 10,000 hard cases, load; up to half an hour
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m torture.run --workers $(WORKERS)
 
 oldest:  ## run the tests with the oldest Python and libraries that are promised
