@@ -96,6 +96,13 @@ def cases(quick):
     ]
 
 
+def verdict(ratio, single, target):
+    """The targets are meant for all cores; with one thread PCA's own LAPACK calls may be faster."""
+    if target is None:
+        return "-"
+    return "no" if ratio > target else ("yes" if single <= target else "all cores only")
+
+
 def against_pca(quick, gigabytes, gigaflops):
     """Rows of the table, and a sentence for every target that is not reached."""
     rows, misses = [], []
@@ -106,8 +113,8 @@ def against_pca(quick, gigabytes, gigaflops):
             alone = interleaved(fits, budget=2.0)
         ratio, single = (float(np.median(s["ours"] / s["PCA"])) for s in (seconds, alone))
         middle = {name: float(np.median(values)) for name, values in seconds.items()}
-        reached = "-" if case.target is None else ("yes" if max(ratio, single) <= case.target else "no")
-        if reached == "no":
+        reached = verdict(ratio, single, case.target)
+        if reached not in ("-", "yes"):
             with Passes(case.X) as passes:
                 case.ours.fit(case.X)
             sentence = passes.sentence(middle["ours"], gigabytes, gigaflops)
@@ -264,7 +271,11 @@ def main():
         "",
     ]
     if misses:
-        parts += ["Targets that are not reached, and what is asked of the data there:\n", *misses, ""]
+        parts += [
+            "Targets missed with one thread or with all, and what is asked of the data there:\n",
+            *misses,
+            "",
+        ]
     parts += [
         "## Against robust peers, 10,000 x 100, 10 components\n",
         "Each in a process of its own with one thread; median of three fits.\n",
