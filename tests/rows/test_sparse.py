@@ -59,7 +59,9 @@ def test_entries_given_twice_are_sums_and_x_is_not_changed():
 
 def test_nothing_large_is_filled_in():
     """Two gigabytes if it were dense."""
-    big = sp.random_array((20_000, 12_000), density=5e-4, rng=np.random.default_rng(0), format="csr")
+    rng, shape = np.random.default_rng(0), (20_000, 12_000)
+    where = tuple(rng.integers(0, side, size=120_000) for side in shape)
+    big = sp.coo_array((rng.uniform(size=120_000), where), shape=shape).tocsr()
     W = np.linalg.qr(np.random.default_rng(1).normal(size=(12_000, 3)))[0]
     tracemalloc.start()
     rows = SparseRows(big)

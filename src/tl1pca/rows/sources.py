@@ -119,9 +119,9 @@ class SliceSource(Source):
     def _read(self) -> Iterator[Array]:
         step = _step(self, getattr(self._X, "chunks", None))
         # A view of a map would be read from disk later, by the thread that computes.
-        copy = True if isinstance(self._X, np.ndarray) else None
+        own = np.array if isinstance(self._X, np.ndarray) else np.asarray
         for i in range(0, self.shape[0], step):
-            yield np.array(self._X[i : i + step], dtype=self.dtype, order="C", copy=copy)
+            yield own(self._X[i : i + step], dtype=self.dtype, order="C")
 
     def _gather(self, index: Array) -> Array:
         if not isinstance(self._X, np.ndarray):
