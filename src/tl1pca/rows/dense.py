@@ -94,15 +94,12 @@ class DenseRows(Rows):
         v = _product(self.weights, weights)
         root = None if v is None else np.sqrt(v)
 
-        def work(blocks: list[slice]) -> list[Any]:
-            C = np.zeros((self.shape[1], self.shape[1]), dtype=self.dtype)
-            for block in blocks:
-                A = self._centred(block)
-                A = A if root is None else A * root[block, None]
-                C += A.T @ A  # one array twice: BLAS computes half of it
-            return [C]
-
-        return np.asarray(sum(part[0] for part in _spread(work, self._blocks(), self.shape)))
+        C = np.zeros((self.shape[1], self.shape[1]), dtype=self.dtype)
+        for block in self._blocks():
+            A = self._centred(block)
+            A = A if root is None else A * root[block, None]
+            C += A.T @ A  # one array twice: BLAS computes half of it, with threads of its own
+        return C
 
     def split(self, W: Array) -> tuple[Array, Array]:
         T = np.empty((self.shape[0], W.shape[1]), dtype=self.dtype, order="F")
@@ -116,7 +113,8 @@ class DenseRows(Rows):
                 T[block], r[block] = t, np.sqrt(np.einsum("ij,ij->i", A, A))
             return []
 
-        _spread(work, self._blocks(), self.shape)
+        step = max(16, min(_BLOCK // max(self.shape[1], 1), _SERIAL // max(W.size, 1)))
+        _spread(work, self._blocks(step), self.shape)
         return T, r
 
     def norms(self) -> Array:
