@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import sklearn
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
@@ -16,7 +15,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
-from sklearn.utils.fixes import parse_version
 
 import tl1pca
 from support import CENTRED, ESTIMATORS, gaussian, name, with_components
@@ -35,8 +33,6 @@ def test_check_estimator(estimator):
         warnings.simplefilter("ignore", ConvergenceWarning)  # not all checks expect a few iterations
         results = check_estimator(clone(estimator), on_fail=None, on_skip=None)
     failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
-    if parse_version(sklearn.__version__) < parse_version("1.7"):
-        failed.pop("check_array_api_input", None)  # holds against an older standard than 2024.12
     assert not failed
     assert sum(r["status"] == "passed" for r in results) > 40
 

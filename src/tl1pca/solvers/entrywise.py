@@ -339,13 +339,14 @@ def _lad(targets: Array, design: Array, weights: Array) -> Array:
         keep, count = bound > 0, len(costs[rows])
         if not keep.any():
             continue
-        solved = linprog(  # type: ignore[call-overload]  # scipy-stubs knows no sparse A_eq
-            cost[keep],
-            A_eq=sparse.kron(sparse.eye_array(count), block, format="csc")[:, keep],
-            b_eq=np.zeros(count * m),
-            bounds=np.column_stack([-bound[keep], bound[keep]]),
-            method="highs-ds",
-        )
+        blocks = sparse.kron(sparse.eye_array(count), block, format="csc")[:, keep]
+        box = np.column_stack([-bound[keep], bound[keep]])
+        for method in ("highs-ds", "highs-ipm"):  # the simplex of old versions gives up now and then
+            solved = linprog(  # type: ignore[call-overload]  # scipy-stubs knows no sparse A_eq
+                cost[keep], A_eq=blocks, b_eq=np.zeros(count * m), bounds=box, method=method
+            )
+            if solved.status == 0:
+                break
         if solved.status != 0:
             raise RuntimeError(f"HiGHS could not solve a LAD regression: {solved.message}")
         coefficients[rows] = -solved.eqlin.marginals.reshape(count, m)
