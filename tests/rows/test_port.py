@@ -123,10 +123,12 @@ def test_dense_rows_centre_with_or_without_a_copy(monkeypatch, implicit):
 
 def test_compact_spans_the_same_space():
     wide = rng.normal(size=(5, 12))
-    rows, basis = DenseRows(wide).compact()
+    rows, lift = DenseRows(wide).compact()
     assert rows.shape == (5, 5)
-    np.testing.assert_allclose(rows.take(np.arange(5)) @ basis.T, wide, atol=1e-12)
+    np.testing.assert_allclose(lift(rows.take(np.arange(5)).T).T, wide, atol=1e-12)
+    basis = lift(np.eye(5))
     np.testing.assert_allclose(basis.T @ basis, np.eye(5), atol=1e-14)
+    np.testing.assert_allclose(lift(np.ones(5)), basis @ np.ones(5), atol=1e-14)
 
 
 def test_large_sums_of_single_precision_are_accumulated_in_double():

@@ -23,11 +23,11 @@ from ..geometry import largest_entry_signs
 from ..location import host_weights, locate
 from ..objectives import Dispersion
 from ..operators import TL1
-from ..rows import Rows
+from ..rows import Lift, Rows
 from ..solvers import principal_axes, span
 from ..statistics import NORMAL_CONSISTENCY, some_rows, tl1_scale, weighted_median
 from ._dask import lazy
-from ._opening import check_new, is_foreign, is_sparse, open_data, parts
+from ._opening import Data, check_new, is_foreign, is_sparse, open_data, parts
 from ._watching import CallbackSupportMixin, watched, with_callbacks
 
 Array = NDArray[Any]
@@ -252,10 +252,16 @@ class CentredPCA(BasePCA, ABC):
         """
         self._check_parameters()
         with watched(self, X, y):
-            return self._fit(X, sample_weight)
+            data = open_data(self, X, sample_weight, missing=self._takes_missing)
+            with data.rows.threads():
+                self._fit(data)
+        if is_foreign(X):  # the host may have solved it
+            for name, value in vars(self).items():
+                if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+                    setattr(self, name, like(value, X))
+        return self
 
-    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> Self:
-        data = open_data(self, X, sample_weight, missing=self._takes_missing)
+    def _fit(self, data: Data) -> None:
         rows, observed = data.rows, data.observed
         k, share = self._check_n_components(min(rows.shape))
         factor = safe_factor(data.extent, rows.dtype)
@@ -264,20 +270,22 @@ class CentredPCA(BasePCA, ABC):
             rows = rows.scaled(factor)
             if center is not None and not isinstance(center, str):
                 center = np.asarray(center, dtype=rows.dtype) * rows.dtype.type(factor)
-        mean = self._locate(rows, observed, center)
-        rows, basis = rows.shifted(mean), None
-        if self._rotates and rows.shape[1] > rows.shape[0]:
-            rows, basis = rows.compact()
+        wide, lift = self._rotates and rows.shape[1] > rows.shape[0], same
+        if wide and isinstance(center, str) and center == "spatial_median":
+            # It turns with the rows, and is found faster in the few dimensions that they span.
+            rows, lift = rows.compact()
+            middle = self._locate(rows, observed, center)
+            rows, mean = rows.shifted(middle), lift(middle)
+        else:
+            mean = self._locate(rows, observed, center)
+            rows = rows.shifted(mean)
+            if wide:
+                rows, lift = rows.compact()
         if k is None:  # the span of the rows, not min(n, d): a repeated row adds no dimension
             k = min(*rows.shape, max(1, span(rows)))
         problem = Problem(rows, k, share, factor, check_random_state(self.random_state), observed)
         extraction = self._solve(problem)
-        self._store(problem, extraction, mean, basis)
-        if is_foreign(X):  # the host may have solved it
-            for name, value in vars(self).items():
-                if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-                    setattr(self, name, like(value, X))
-        return self
+        self._store(problem, extraction, mean, lift)
 
     def _locate(self, rows: Rows, observed: Array | None, center: Center) -> Array:
         return locate(rows, center)
@@ -303,11 +311,11 @@ class CentredPCA(BasePCA, ABC):
                 return k
         return problem.n_components
 
-    def _store(self, problem: Problem, extraction: Extraction, mean: Array, basis: Array | None) -> None:
+    def _store(self, problem: Problem, extraction: Extraction, mean: Array, lift: Lift) -> None:
         rows, factor = problem.rows, problem.factor
         W = rows.put(extraction.W)
         variance, ratio, rank = _explained(rows, W)
-        self.components_ = signed_rows(W if basis is None else basis @ W)
+        self.components_ = signed_rows(lift(W))
         self.mean_ = mean / factor
         self.explained_variance_ = rows.put(product(variance, 1 / factor, 1 / factor, dtype=rows.dtype))
         self.explained_variance_ratio_ = rows.put(ratio)
@@ -356,12 +364,9 @@ def _explained(rows: Rows, W: Array) -> tuple[Array, Array, int]:
     """
     few = some_rows(rows.shape[0])
     fewer = some_rows(rows.shape[0], 5000)  # whole rows, where the others are scores
-    part, T = rows if len(fewer) == rows.shape[0] else rows.sample(fewer), rows.project(W)
-    v = host_weights(rows, few)
+    r, length = _distances(rows, _orthonormal(W), fewer)
+    T, v = rows.project(W), host_weights(rows, few)
     t = rows.pick(T, few).astype(np.float64)
-    inside, off = (part.pick(z, np.arange(len(fewer))) for z in part.split(_orthonormal(W)))
-    r = off.astype(np.float64)
-    length = np.sqrt(r**2 + (inside.astype(np.float64) ** 2).sum(axis=1)).max(initial=0.0)
     rank = int(np.count_nonzero(np.linalg.eigvalsh(rows.inner(T, T)) > (1e-7 * length) ** 2))
     center = weighted_median(t, v)
     scale = tl1_scale(np.abs(t - center), v)
@@ -370,6 +375,18 @@ def _explained(rows: Rows, W: Array) -> tuple[Array, Array, int]:
     variance = (NORMAL_CONSISTENCY * scale) ** 2
     total = float(variance.sum()) + float(weighted_median(r, host_weights(rows, fewer))) ** 2
     return variance, (variance / total if total > 0 else np.zeros(len(scale))), rank
+
+
+def _distances(rows: Rows, W: Array, index: Array) -> tuple[Array, float]:
+    """Distances of some rows to the span of the orthonormal W, and the length of the longest of them."""
+    found, longest = [], 0.0
+    whole = len(index) == rows.shape[0]
+    for some in [index] if whole else np.array_split(index, 5):  # a fifth at a time in memory
+        part = rows if whole else rows.sample(some)
+        inside, off = (part.pick(z, np.arange(len(some))).astype(np.float64) for z in part.split(W))
+        found.append(off)
+        longest = max(longest, float(np.sqrt(off**2 + (inside**2).sum(axis=1)).max(initial=0.0)))
+    return np.concatenate(found), longest
 
 
 def _orthonormal(W: Array) -> Array:
@@ -392,6 +409,14 @@ def signed_rows(W: Array) -> Array:
     )
     signs = largest_entry_signs(to_numpy(components))
     return components * like(signs, components)[:, None]
+
+
+def _same(U: Array) -> Array:
+    return U
+
+
+#: For rows that were not turned.
+same: Lift = _same
 
 
 def safe_factor(top: float, dtype: np.dtype[Any]) -> float:

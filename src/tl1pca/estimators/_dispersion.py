@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..extraction import Extraction, greedy, joint
 from ..operators import TL1, Operator
+from ..rows import Lift
 from ..solvers import FixedPoint, PaperAscent, Solver, SphereAscent, StiefelAscent
 from ._base import Center, CentredPCA, Problem
 
@@ -185,7 +186,7 @@ class TL1PCA(BaseDispersionPCA):
         and its absolute tolerance of 1e-6 (`tol` and `n_starts` do not apply).
     tol : float, default=1e-8
         Relative tangent gradient at which to stop; with more than 5000 rows,
-        a relative increase of sqrt(tol).
+        the relative increase that one more step promises.
     max_iter : int, default=1000
         Most iterations per component.
     n_starts : int, default=1
@@ -288,8 +289,8 @@ class TL1PCA(BaseDispersionPCA):
             return PaperAscent(max_iter=self.max_iter), "greedy"
         return SphereAscent(tol=self.tol, max_iter=self.max_iter, n_starts=self.n_starts), "greedy"
 
-    def _store(self, problem: Problem, extraction: Extraction, mean: Array, basis: Array | None) -> None:
-        super()._store(problem, extraction, mean, basis)
+    def _store(self, problem: Problem, extraction: Extraction, mean: Array, lift: Lift) -> None:
+        super()._store(problem, extraction, mean, lift)
         if isinstance(self.a, str):
             self.a_ = problem.rows.put(np.array([path[-1] for path in self.objective_path_]))
         else:

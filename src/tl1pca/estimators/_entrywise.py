@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._arrays import like, namespace, to_numpy
 from ..extraction import Extraction
 from ..location import host_weights, locate
-from ..rows import DenseRows, Rows
+from ..rows import DenseRows, Lift, Rows
 from ..solvers.entrywise import fit_l1_low_rank, fit_l1_star, l1_scores
 from ._base import Center, CentredPCA, Problem
 from ._dispersion import check_iteration
@@ -131,13 +131,13 @@ class L1ReconstructionPCA(CentredPCA):
         )
         return Extraction(fit.loadings.astype(rows.dtype), (tuple(fit.path),), fit.converged)
 
-    def _store(self, problem: Problem, extraction: Extraction, mean: Array, basis: Array | None) -> None:
+    def _store(self, problem: Problem, extraction: Extraction, mean: Array, lift: Lift) -> None:
         if problem.observed is not None:
             A = problem.rows.take(np.arange(problem.rows.shape[0]))
             fitted = l1_scores(A, extraction.W, problem.observed) @ extraction.W.T
             complete = np.where(problem.observed, A, fitted).astype(A.dtype)
             problem = replace(problem, rows=DenseRows(complete, weights=host_weights(problem.rows)))
-        super()._store(problem, extraction, mean, basis)
+        super()._store(problem, extraction, mean, lift)
 
     def _objective_unit(self, factor: float) -> float:
         return 1.0 / factor

@@ -14,9 +14,9 @@ from .. import diagnostics
 from .._arrays import cast, double, namespace
 from ..diagnostics import Cutoffs
 from ..solvers.subspace import fit_subspace
-from ._base import BasePCA, product, safe_factor, signed_rows
+from ._base import BasePCA, product, safe_factor, same, signed_rows
 from ._dask import lazy
-from ._opening import check_new, open_data
+from ._opening import Data, check_new, open_data
 from ._watching import watched, with_callbacks
 
 Array = NDArray[Any]
@@ -153,11 +153,12 @@ class TL1SubspacePCA(BasePCA):
         """
         self._check_parameters()
         with watched(self, X, y):
-            return self._fit(X)
+            data = open_data(self, X)
+            with data.rows.threads():
+                return self._fit(data)
 
-    def _fit(self, X: ArrayLike) -> Self:
-        data = open_data(self, X)
-        rows, basis = data.rows, None
+    def _fit(self, data: Data) -> Self:
+        rows, lift = data.rows, same
         k, share = self._check_n_components(min(rows.shape))
         factor = safe_factor(data.extent, rows.dtype)
         if factor != 1.0:
@@ -166,7 +167,7 @@ class TL1SubspacePCA(BasePCA):
         origin = rows.put(rows.take(np.arange(min(rows.shape[0], 1000))).mean(axis=0))
         rows = rows.shifted(origin)
         if rows.shape[1] > rows.shape[0]:
-            rows, basis = rows.compact()
+            rows, lift = rows.compact()
         fit = fit_subspace(
             rows,
             share if k is None else k,
@@ -178,8 +179,8 @@ class TL1SubspacePCA(BasePCA):
         )
         plane, verdict = fit.verdict.plane, fit.verdict
         W, center = rows.put(plane.W), rows.put(plane.center)
-        self.components_ = signed_rows(W if basis is None else basis @ W)
-        self.mean_ = (origin + (center if basis is None else basis @ center)) / factor
+        self.components_ = signed_rows(lift(W))
+        self.mean_ = (origin + lift(center)) / factor
         variances = product(plane.variances, 1 / factor, 1 / factor, dtype=rows.dtype)
         self.explained_variance_ = rows.put(variances)
         total = max(plane.total_variance, float(plane.variances.sum()))

@@ -1,7 +1,7 @@
 """The one port to data: a solver never sees an array of samples."""
 
 from .array import ArrayRows
-from .base import Rows
+from .base import Lift, Rows
 from .blocks import BlockRows
 from .dask import DaskRows
 from .deflated import DeflatedRows
@@ -15,6 +15,7 @@ __all__ = [
     "DaskRows",
     "DeflatedRows",
     "DenseRows",
+    "Lift",
     "Rows",
     "Source",
     "SparseRows",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arrays import double, like, namespace, to_numpy
-from .base import Fold, Rows
+from .base import Fold, Lift, Rows
 
 Array = NDArray[Any]
 
@@ -147,9 +147,9 @@ class ArrayRows(Rows):
     def shifted(self, center: Array) -> ArrayRows:
         return ArrayRows(self._X, center if self._mean is None else self._mean + center, self.weights)
 
-    def compact(self) -> tuple[ArrayRows, Array]:
+    def compact(self) -> tuple[ArrayRows, Lift]:
         Q, R = self._xp.linalg.qr(self._centred(slice(None)).T)
-        return ArrayRows(R.T, weights=self.weights), Q
+        return ArrayRows(R.T, weights=self.weights), lambda U: Q @ U
 
     def scaled(self, factor: float) -> ArrayRows:
         return ArrayRows(self._X * factor, None if self._mean is None else self._mean * factor, self.weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from .._arrays import namespace
 
 Array = NDArray[Any]
 Fold = Callable[..., tuple[Array, ...]]
+#: Takes directions to another space.
+Lift = Callable[[Array], Array]
 
 
 class Rows(ABC):
@@ -115,6 +118,10 @@ class Rows(ABC):
     def take(self, index: Array) -> Array:
         """Some centred rows as a NumPy array, (len(index), d)."""
 
+    def threads(self) -> AbstractContextManager[None]:
+        """Inside, BLAS uses as many threads as suits a fit to these rows."""
+        return nullcontext()
+
     def array(self) -> Array:
         """All centred rows as an array at their home; for samples, which are small."""
         return self.put(self.take(np.arange(self.shape[0])))
@@ -133,14 +140,15 @@ class Rows(ABC):
     def shifted(self, center: Array) -> Rows:
         """The port to the same rows less `center`."""
 
-    def compact(self) -> tuple[Rows, Array]:
+    def compact(self) -> tuple[Rows, Lift]:
         """The same rows in an orthonormal basis of their span, for more columns than rows.
 
         Returns
         -------
         rows : Rows of shape (n, min(n, d))
-        basis : array of shape (d, min(n, d))
-            A direction u of the small space is ``basis @ u`` in the large one.
+        lift : callable
+            From directions of the small space, as columns or one alone, to
+            those of the large one.
         """
         raise ValueError(
             f"data of more columns than rows, here {self.shape}, must be given as an array in memory."

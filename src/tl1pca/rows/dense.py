@@ -5,27 +5,29 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from .base import Fold, Rows
+from .._threads import one_thread
+from .base import Fold, Lift, Rows
 
 Array = NDArray[Any]
 
 # Below this many entries a centred copy costs less than one iteration and is
 # exact when the mean is large; above it the mean is subtracted from products.
-_COPY_BELOW = 1 << 20
+_COPY_BELOW = 1 << 18
 # Entries of one block of rows in the products that need a temporary.
-_BLOCK = 1 << 18
-# And in a fold, where a block is read twice and should still be in cache.
-_FOLD = 1 << 15
-# Multiplications of a matrix product that BLAS libraries do not split between threads.
-_SERIAL = 1 << 18
+_BLOCK = 1 << 16
+# Bytes of a block in a fold, where it is read twice and should still be in cache.
+_FOLD = 1 << 19
 # Entries of the data from which a second thread pays.
 _THREADS_ABOVE = 1 << 20
+# Columns up to which a decomposition is worth no second thread.
+_NARROW = 500
 
 
 class DenseRows(Rows):
@@ -52,7 +54,14 @@ class DenseRows(Rows):
 
     def project(self, W: Array) -> Array:
         # The transpose, so that the scores of one direction are contiguous.
-        T = (W.T @ self._X.T).T
+        T = np.empty((*W.shape[1:], self.shape[0]), dtype=np.result_type(self._X, W)).T
+
+        def work(blocks: list[slice]) -> list[Any]:
+            for block in blocks:
+                T[block] = self._X[block] @ W
+            return []
+
+        _spread(work, self._blocks(), self.shape)
         if self._mean is not None:
             T -= self._mean @ W
         return T
@@ -60,14 +69,17 @@ class DenseRows(Rows):
     def pullback(self, Z: Array) -> Array:
         if self.weights is not None:
             Z = Z * (self.weights if Z.ndim == 1 else self.weights[:, None])
-        G = self._X.T @ Z
+
+        def work(blocks: list[slice]) -> list[Any]:
+            return [sum(self._X[block].T @ Z[block] for block in blocks)]
+
+        G = sum(part for (part,) in _spread(work, self._blocks(), self.shape))
         return G if self._mean is None else G - _outer(self._mean, Z.sum(axis=0))
 
     def fold(self, fn: Fold, W: Array, *Z: Array) -> tuple[list[Array], Array]:
         shift = None if self._mean is None else self._mean @ W
-        # Rows of a block are still in cache when their slopes are pulled back, and its products
-        # are small enough for BLAS to leave them to the thread that asks for them.
-        step = max(16, min(_FOLD // max(self.shape[1], 1), _SERIAL // max(W.size, 1)))
+        # Rows of a block are still in cache when their slopes are pulled back.
+        step = max(16, _FOLD // max(self.shape[1] * self.dtype.itemsize, 1))
         ones = np.ones(step, dtype=self.dtype)
 
         def work(blocks: list[slice]) -> list[Any]:
@@ -94,12 +106,15 @@ class DenseRows(Rows):
         v = _product(self.weights, weights)
         root = None if v is None else np.sqrt(v)
 
-        C = np.zeros((self.shape[1], self.shape[1]), dtype=self.dtype)
-        for block in self._blocks():
-            A = self._centred(block)
-            A = A if root is None else A * root[block, None]
-            C += A.T @ A  # one array twice: BLAS computes half of it, with threads of its own
-        return C
+        def work(blocks: list[slice]) -> list[Any]:
+            C = np.zeros((self.shape[1], self.shape[1]), dtype=self.dtype)
+            for block in blocks:
+                A = self._centred(block)
+                A = A if root is None else A * root[block, None]
+                C += A.T @ A  # one array twice: BLAS computes half of it
+            return [C]
+
+        return sum(part for (part,) in _spread(work, self._blocks(), self.shape))
 
     def split(self, W: Array) -> tuple[Array, Array]:
         T = np.empty((self.shape[0], W.shape[1]), dtype=self.dtype, order="F")
@@ -113,8 +128,7 @@ class DenseRows(Rows):
                 T[block], r[block] = t, np.sqrt(np.einsum("ij,ij->i", A, A))
             return []
 
-        step = max(16, min(_BLOCK // max(self.shape[1], 1), _SERIAL // max(W.size, 1)))
-        _spread(work, self._blocks(step), self.shape)
+        _spread(work, self._blocks(), self.shape)
         return T, r
 
     def norms(self) -> Array:
@@ -132,6 +146,10 @@ class DenseRows(Rows):
     def mean(self) -> Array:
         mean = np.average(self._X, axis=0, weights=self.weights).astype(self.dtype)
         return mean if self._mean is None else mean - self._mean
+
+    def threads(self) -> AbstractContextManager[None]:
+        # Large products are shared here, by rows; what is left is small, but for wide decompositions.
+        return one_thread() if self.shape[1] <= _NARROW or self._X.size <= _THREADS_ABOVE else nullcontext()
 
     def put(self, a: Array) -> Array:
         return np.asarray(a, dtype=self.dtype)
@@ -161,6 +179,9 @@ class DenseRows(Rows):
         A = self._X[index]
         return A if self._mean is None else A - self._mean
 
+    def array(self) -> Array:
+        return self._centred(slice(None))
+
     def sample(self, index: Array) -> DenseRows:
         weights = None if self.weights is None else self.weights[index]
         return DenseRows(self.take(index), weights=weights)
@@ -182,9 +203,18 @@ class DenseRows(Rows):
                 sums.append(self.weights[block].astype(np.float64, copy=False) @ values)
         return np.asarray(sum(sums))
 
-    def compact(self) -> tuple[DenseRows, Array]:
-        Q, R = linalg.qr(self._centred(slice(None)).T, mode="economic", check_finite=False)
-        return DenseRows(np.ascontiguousarray(R.T), weights=self.weights), Q
+    def compact(self) -> tuple[DenseRows, Lift]:
+        (reflectors, factors), R = linalg.qr(self.array().T, mode="raw", check_finite=False)
+        apply: Any = linalg.get_lapack_funcs("ormqr", (reflectors,))
+
+        def lift(U: Array) -> Array:
+            """Q U, by the reflectors that Q is made of: forming it would cost as much as they did."""
+            V = np.zeros((len(reflectors), U.size // len(U)), dtype=self.dtype, order="F")
+            V[: len(U)] = U.reshape(len(U), -1)
+            size = int(apply("L", "N", reflectors, factors, V, -1)[1][0])
+            return apply("L", "N", reflectors, factors, V, size, overwrite_c=1)[0].reshape(-1, *U.shape[1:])
+
+        return DenseRows(np.ascontiguousarray(R.T), weights=self.weights), lift
 
     def _centred(self, block: slice) -> Array:
         A = self._X[block]
@@ -207,12 +237,16 @@ def _workers() -> int:
 def _spread(
     work: Callable[[list[slice]], list[Any]], blocks: list[slice], shape: tuple[int, int]
 ) -> list[Any]:
-    """Results of `work` on consecutive shares of the blocks, one for each thread, in order."""
+    """Results of `work` on consecutive shares of the blocks, one for each thread, in order.
+
+    BLAS leaves the products of a block to the thread that asks for them.
+    """
     n_workers = _workers() if shape[0] * shape[1] >= _THREADS_ABOVE else 1
     if n_workers == 1 or len(blocks) < 2 * n_workers:
-        return [work(blocks)]
+        with one_thread():
+            return [work(blocks)]
     size = -(-len(blocks) // n_workers)
-    with ThreadPoolExecutor(n_workers) as pool:
+    with one_thread(), ThreadPoolExecutor(n_workers) as pool:
         return list(pool.map(work, [blocks[i : i + size] for i in range(0, len(blocks), size)]))
 
 
