@@ -18,8 +18,8 @@ from tl1pca.rows import DenseRows
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def interleaved(fits, budget=3.0, most=11):
-    """Seconds of each callable, taken in turn after a warm-up: as many rounds as the budget allows.
+def interleaved(fits, budget=3.0, most=11, rounds=None):
+    """Seconds of each callable, taken in turn after a warm-up: `rounds`, or what the budget allows.
 
     Returns a dict of arrays of equal length, one entry for each round.
     """
@@ -27,7 +27,7 @@ def interleaved(fits, budget=3.0, most=11):
     for fit in fits.values():
         fit()
     once = time.perf_counter() - begin
-    rounds = int(np.clip(budget / max(once, 1e-9), 1 if once > budget else 3, most))
+    rounds = rounds or int(np.clip(budget / max(once, 1e-9), 1 if once > budget else 3, most))
     seconds = {name: [] for name in fits}
     for _ in range(rounds):
         for name, fit in fits.items():

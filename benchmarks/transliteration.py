@@ -7,7 +7,7 @@ is halved, and the ascent ends when it gains less than 1e-6.
 """
 
 import numpy as np
-from scipy.linalg import null_space
+from scipy.linalg import qr, solve
 
 
 def objective(X, w, a):
@@ -49,7 +49,21 @@ def algorithm_1(X, a, theta, max_iter=1000):
     return w, f, start, values[start]
 
 
-def algorithm_2(X, a, n_components, rng):
+def complement(W):
+    """Orthonormal basis T of W'T = 0, as printed: solve the linear equations, then Gram-Schmidt."""
+    d, j = W.shape
+    order = qr(W.T, mode="r", pivoting=True)[1]
+    solved, free = order[:j], order[j:]
+    T = np.zeros((d, d - j))
+    T[free, np.arange(d - j)] = 1.0
+    T[solved] = -solve(W[solved].T, W[free].T)
+    for k in range(d - j):
+        T[:, k] -= T[:, :k] @ (T[:, :k].T @ T[:, k])
+        T[:, k] /= np.linalg.norm(T[:, k])
+    return T
+
+
+def algorithm_2(X, a, n_components, rng, complement=complement):
     """Components as columns, objectives, start rows and start values."""
     X0 = np.asarray(X, dtype=float).T
     d = X0.shape[0]
@@ -59,5 +73,5 @@ def algorithm_2(X, a, n_components, rng):
         w, *rest = algorithm_1(T.T @ X0, a, theta)
         W = np.column_stack([W, T @ w])
         results.append(rest)
-        T = null_space(W.T)
+        T = complement(W)
     return W, results

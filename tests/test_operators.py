@@ -24,6 +24,11 @@ class TestEveryOperator:
         bend = (operator.slope(U + h) - operator.slope(U - h)) / (2 * h)
         np.testing.assert_allclose(operator.curvature(U)[off], bend[off], rtol=1e-4, atol=1e-9)
 
+    def test_both_derivatives_at_once(self, operator):
+        slope, bend = operator.derivatives(U)
+        np.testing.assert_array_equal(slope, operator.slope(U))
+        np.testing.assert_array_equal(bend, operator.curvature(U))
+
     def test_weight_is_slope_over_u(self, operator):
         np.testing.assert_allclose(operator.weight(U), operator.slope(U) / U, rtol=1e-12)
         assert np.isfinite(operator.weight(np.zeros(3))).all()

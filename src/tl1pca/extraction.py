@@ -74,10 +74,11 @@ def greedy(
     """
     many = isinstance(solver, SphereAscent) and rows.shape[0] > SAMPLE_ABOVE
     floor = max(EXHAUSTED, ROUNDINGS * float(np.finfo(rows.dtype).eps)) * _longest(rows)
-    W = rows.put(np.zeros((rows.shape[1], 0)))
+    W, left = rows.put(np.zeros((rows.shape[1], 0))), rows
     solutions: list[Solution] = []
     while W.shape[1] < n_components:
-        left = DeflatedRows(rows, unit(W)) if W.shape[1] else rows
+        if W.shape[1]:
+            left = _deflated(rows, left, W)
         if _exhausted(left, floor):
             break
         if many and isinstance(solver, SphereAscent):
@@ -87,7 +88,7 @@ def greedy(
         for solution in new:
             w = solution.W if many else rows.put(solution.W)
             if solver.orthogonal:
-                w = unit(project_out(unit(project_out(w, W)), W))
+                w = unit(project_out(w, W))
             W = columns(W, w)
             solutions.append(solution)
             if enough is not None and enough(W):
@@ -100,6 +101,14 @@ def greedy(
         complete = complete_basis if solver.orthogonal else _pad
         W = rows.put(complete(to_numpy(W), least))
     return Extraction(W, tuple(paths), all(solution.converged for solution in solutions))
+
+
+def _deflated(rows: Rows, left: Rows, W: Array) -> Rows:
+    """Rows without what the directions W explain, given what the earlier ones left."""
+    if isinstance(left, DenseRows) and left.shape[0] <= SAMPLE_ABOVE:
+        A, w = left.array(), unit(W[:, -1])
+        return DenseRows(A - np.outer(A @ w, w), weights=rows.weights)
+    return DeflatedRows(rows, unit(W))
 
 
 def _from_sample(
@@ -129,7 +138,7 @@ def _from_sample(
     inside = DenseRows(scores, weights=host_weights(curve, few))
     start = orthonormalize(basis @ rows.put(_rough(inside, operator, batch)))
     polished = polish(
-        Dispersion(middle, operator), start, W, curve, widths=(0.5, 0.5, 0.5, 0.3, 0.3), tol=1.0, max_iter=1
+        Dispersion(middle, operator), start, W, curve, widths=(0.5, 0.4, 0.3), tol=1.0, max_iter=1
     )
     start = columns(*(solution.W for solution in polished))
     return polish(
@@ -172,8 +181,9 @@ def _longest(rows: Rows) -> float:
 
 def _exhausted(rows: Rows, floor: float) -> bool:
     """Whether no row is longer than the floor; a few rows usually tell that one is."""
-    few = rows.take(np.arange(min(256, rows.shape[0])))
-    if np.abs(few).max(initial=0.0) > floor:
+    small = isinstance(rows, DenseRows) and rows.shape[0] <= 256
+    few = rows.array() if small else rows.take(np.arange(min(256, rows.shape[0])))
+    if max(few.max(initial=0.0), -few.min(initial=0.0)) > floor:
         return False
     return rows.largest(rows.norms()) <= floor
 

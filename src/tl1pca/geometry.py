@@ -19,6 +19,8 @@ Array = NDArray[Any]
 
 def unit(v: Array) -> Array:
     """Columns scaled to length one; a zero column stays zero."""
+    if isinstance(v, np.ndarray) and v.ndim == 1:
+        return v / (np.sqrt(v @ v) or 1.0)
     xp = namespace(v)
     length = xp.sqrt(xp.sum(v * v, axis=0))
     return v / xp.where(length > 0, length, xp.ones_like(length))

@@ -86,11 +86,13 @@ def spatial_median(rows: Rows) -> Array:
     A, v = rows.take(index), host_weights(rows, index)
     if d == 1:  # the ordinary median; between two middle values the criterion is flat
         return rows.put(weighted_median(A, v))
-    center = to_numpy(spatial_median(DenseRows(A, weights=v))) if many else weighted_median(A, v)
+    center, weights = weighted_median(A, v), np.ones(len(A)) if v is None else v
+    tol = max(1e-11, 8 * float(np.finfo(rows.dtype).eps))
+    if many:  # a start as good as a sample can tell
+        center = center + _newton_median(DenseRows(A - center, weights=v), A - center, weights, 1e-3)
+        tol = 1e-5
     start = rows.put(center)
-    weights = np.ones(len(A)) if v is None else v
-    delta = _newton_median(rows.shifted(start), rows.put(A - center), rows.put(weights))
-    return start + delta
+    return start + _newton_median(rows.shifted(start), rows.put(A - center), rows.put(weights), tol)
 
 
 def host_weights(rows: Rows, index: Array | None = None) -> Array | None:
@@ -109,19 +111,20 @@ class _Pull:
     force: Array
 
 
-def _newton_median(rows: Rows, A: Array, v: Array) -> Array:
-    """Spatial median of centred rows; the curvature comes from A (m, d), some of them with weights v."""
+def _newton_median(rows: Rows, A: Array, v: Array, tol: float) -> Array:
+    """Spatial median of centred rows; the curvature comes from A (m, d), some of them with weights v.
+
+    Ends with a step of `tol` times the median distance.
+    """
     xp = namespace(A)
     squares = rows.map(lambda r: r * r, rows.norms())
     length = to_numpy(xp.sqrt(xp.sum(A * A, axis=1)))
     spread = float(np.median(length)) or float(np.sqrt(rows.largest(squares)))
-    delta = rows.put(np.zeros(rows.shape[1]))
+    delta, rounding = rows.put(np.zeros(rows.shape[1])), 500 * float(np.finfo(rows.dtype).eps)
     if spread == 0.0:
         return delta
     # With the curvature of a sample each step leaves a few per cent of the error of the last.
-    whole = len(length) == rows.shape[0]
-    tol = max(1e-11, 8 * float(np.finfo(rows.dtype).eps)) if whole else 1e-5
-    near = np.inf if whole else 1e-2 * spread
+    near = np.inf if len(length) == rows.shape[0] else 1e-2 * spread
     here, tried = _pull(rows, squares, delta, spread), -1
     for _ in range(100):
         distances = xp.sqrt(xp.sum((A - delta) ** 2, axis=1))
@@ -139,7 +142,7 @@ def _newton_median(rows: Rows, A: Array, v: Array) -> Array:
         for move in (step, 0.25 * step, here.force / here.mass):  # the last, Weiszfeld's, never fails
             there = _pull(rows, squares, delta + move, spread)
             # Near the minimum the sum is flat to rounding and only the step still tells.
-            if there.total <= here.total * (1 + 1e-13):
+            if there.total <= here.total * (1 + rounding):
                 break
         delta, here = delta + move, there
         if float(xp.sqrt(move @ move)) <= tol * spread:

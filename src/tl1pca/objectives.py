@@ -76,7 +76,7 @@ class Dispersion:
             first, second = np.split(self.rows.total(powers, T) / mass, 2)
             return first, second
 
-        return solve_tl1_scale(moments, alpha)
+        return solve_tl1_scale(moments, alpha, float(np.finfo(self.rows.dtype).eps) ** 0.5)
 
     def measure(self, T: Array) -> Array:
         """The objective at scores T, per column."""

@@ -66,6 +66,10 @@ class Operator(BaseEstimator, ABC):
     def curvature(self, u: Array) -> Array:
         """rho''(u)."""
 
+    def derivatives(self, u: Array) -> tuple[Array, Array]:
+        """psi(u) and rho''(u), where both are needed."""
+        return self.slope(u), self.curvature(u)
+
     def weight(self, u: Array) -> Array:
         """psi(u)/u, the weight of a row in a majorise-minimise step, finite at zero."""
         return self.slope(u) / namespace(u).maximum(u, np.finfo(np.float64).tiny ** 0.25)
@@ -150,12 +154,21 @@ class TL1(Operator):
         return (a + 1.0) * (a / (a + u)) / (a + u)
 
     def curvature(self, u: Array) -> Array:
+        return self.derivatives(u)[1]
+
+    def derivatives(self, u: Array) -> tuple[Array, Array]:
         a = self._shape(u)
-        s = namespace(u).maximum(a + u, tiny(u) ** 0.25)  # so that its square is not zero
-        return -2.0 * (a + 1.0) * (a / (a + u)) / s / s
+        s = a + u
+        slope = (a + 1.0) * (a / s) / s
+        if isinstance(a, float) and a > 1e-9:
+            return slope, -2.0 * slope / s
+        least = namespace(u).maximum(s, tiny(u) ** 0.25)  # so that its square is not zero
+        return slope, -2.0 * (a + 1.0) * (a / s) / least / least
 
     def _shape(self, u: Array) -> Any:
         """A, in a form that keeps the precision of u: a plain number, or one per column."""
+        if type(self.a) is float:  # asked for all the time
+            return self.a
         return float(self.a) if np.ndim(self.a) == 0 else like(self.a, u)
 
     def resolve(self, u: Array, weights: Array | None = None) -> Self:

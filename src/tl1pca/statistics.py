@@ -6,6 +6,7 @@ that occurs twice give the same number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -51,7 +52,9 @@ def weighted_median(values: Array, weights: Array | None = None) -> Array:
     3.5
     """
     if weights is None:
-        return np.asarray(np.median(values, axis=0))
+        middle = (len(values) - 1) // 2, len(values) // 2
+        ordered = np.partition(values, middle, axis=0)
+        return np.asarray(0.5 * ordered[middle[0]] + 0.5 * ordered[middle[1]])
     order = np.argsort(values, axis=0, kind="stable")
     ordered = np.take_along_axis(values, order, axis=0)
     mass = np.cumsum(weights[order], axis=0)
@@ -91,19 +94,43 @@ def tl1_scale(magnitudes: Array, weights: Array | None = None) -> Array:
     u = magnitudes.astype(np.float64, copy=False)
     v = np.ones(len(u)) if weights is None else weights.astype(np.float64, copy=False)
     v = v / v.sum()
-    start = np.atleast_1d(v @ u)
+    if u.ndim == 1:
+        return np.asarray(_one_tl1_scale(u, v))
 
     def moments(alpha: Array) -> tuple[Array, Array]:
-        q = alpha / (alpha + u) if u.ndim > 1 else float(alpha[0]) / (float(alpha[0]) + u)
-        return np.atleast_1d(v @ q), np.atleast_1d(v @ (q * q))
+        q = alpha / (alpha + u)
+        return v @ q, v @ (q * q)
 
-    alive = np.atleast_1d(v @ (u > 0)) > 0.5 + 1e-12
-    alpha = solve_tl1_scale(moments, np.where(alive, start, 1.0))
-    alpha = np.where(alive, alpha, 0.0)
-    return alpha if u.ndim > 1 else alpha[0]
+    alive = v @ (u > 0) > 0.5 + 1e-12
+    return np.where(alive, solve_tl1_scale(moments, np.where(alive, v @ u, 1.0)), 0.0)
 
 
-def solve_tl1_scale(moments: Callable[[Array], tuple[Array, Array]], start: Array) -> Array:
+def _one_tl1_scale(u: Array, v: Array) -> float:
+    """`solve_tl1_scale` for a single sample, in plain numbers: solvers ask for it all the time."""
+    if float(v @ (u > 0)) <= 0.5 + 1e-12:
+        return 0.0
+    s, low, high = math.log(float(v @ u)), -math.inf, math.inf
+    for _ in range(200):
+        alpha = math.exp(s)
+        q = alpha / (alpha + u)
+        first, second = float(v @ q), float(v @ (q * q))
+        excess = 0.5 - first
+        if excess >= 0:
+            low = s
+        else:
+            high = s
+        new = s + min(max(excess / max(first - second, 1e-300), -3.0), 3.0)
+        if not low <= new <= high and math.isfinite(low + high):
+            new = 0.5 * (low + high)
+        if abs(new - s) <= 1e-8:
+            return math.exp(new)
+        s = new
+    return math.exp(s)
+
+
+def solve_tl1_scale(
+    moments: Callable[[Array], tuple[Array, Array]], start: Array, tol: float = 1e-8
+) -> Array:
     """Roots alpha of ``mean q = 1/2`` with q = alpha/(alpha + u), for several samples at once.
 
     Newton in log(alpha), where the mean of q is a sum of logistic curves;
@@ -115,6 +142,8 @@ def solve_tl1_scale(moments: Callable[[Array], tuple[Array, Array]], start: Arra
         Takes the alphas and returns the means of q and of q^2.
     start : ndarray of shape (m,)
         Positive.
+    tol : float, default=1e-8
+        Relative step at which to stop; the next one would be its square.
 
     Returns
     -------
@@ -129,7 +158,7 @@ def solve_tl1_scale(moments: Callable[[Array], tuple[Array, Array]], start: Arra
         step = np.clip(excess / np.maximum(first - second, 1e-300), -3.0, 3.0)
         middle = 0.5 * (low + high)
         new = np.where((s + step >= low) & (s + step <= high) | ~np.isfinite(middle), s + step, middle)
-        if np.abs(new - s).max() <= 1e-8:  # quadratic: the next step would be rounding
+        if np.abs(new - s).max() <= tol:
             return np.exp(new)
         s = new
     return np.exp(s)

@@ -96,8 +96,8 @@ def test_a_fit_in_less_memory_than_the_file(files, in_memory, kind, name):
     run = limited("fit", kind, files[kind], name)
     assert run.returncode == 0, run.stderr
     found, whole = json.loads(run.stdout), in_memory(name)
-    np.testing.assert_allclose(found["components"], whole.components_, atol=2e-4)
-    np.testing.assert_allclose(found["mean"], whole.mean_, atol=2e-4)
+    np.testing.assert_allclose(found["components"], whole.components_, atol=5e-4)
+    np.testing.assert_allclose(found["mean"], whole.mean_, atol=5e-4)
 
 
 @pytest.mark.parametrize("kind", ["npy", "zarr"])

@@ -15,10 +15,11 @@ from tl1pca.solvers import (
     SparseFixedPoint,
     SphereAscent,
     StiefelAscent,
+    ascent,
     best_sample,
     principal_axes,
 )
-from transliteration import algorithm_2
+from transliteration import algorithm_2, complement
 
 RNG = np.random.RandomState(0)
 X = gaussian(60, 4, seed=1)
@@ -160,3 +161,26 @@ class TestJoint:
             PaperAscent().maximize_joint(dispersion, np.eye(4)[:, :2])
         with pytest.raises(ValueError, match="joint"):
             StiefelAscent().maximize(dispersion, RNG)
+
+
+@pytest.mark.parametrize("operator", [TL1(a=1.0), TL1(), Lp(p=0.5)], ids=name)
+def test_factored_and_iterated_newton_steps_end_alike(operator, monkeypatch):
+    dispersion = Dispersion(DenseRows(X), operator)
+    factored = SphereAscent().maximize(dispersion, RNG)
+    monkeypatch.setattr(ascent, "DIRECT", 0)
+    iterated = SphereAscent().maximize(dispersion, RNG)
+    np.testing.assert_allclose(np.abs(factored.W.T @ iterated.W), 1.0, atol=1e-12)
+
+
+def test_more_starts_look_at_more_rows():
+    """With the smoothing and the hops a few starts suffice here; more must not end lower."""
+    Z = gaussian(700, 20, seed=3)
+    few, many = (TL1PCA(1, a=1.0, center=None, n_starts=s).fit(Z).objective_ for s in (1, 8))
+    assert many >= few * (1 - 1e-9)
+
+
+def test_the_printed_basis_of_the_complement():
+    W = np.linalg.qr(np.random.default_rng(0).normal(size=(40, 7)))[0]
+    T = complement(W)
+    np.testing.assert_allclose(T.T @ T, np.eye(33), atol=1e-12)
+    np.testing.assert_allclose(W.T @ T, 0.0, atol=1e-12)

@@ -5,113 +5,126 @@ with mu = sum psi(|t|)|t|: negative definite. So every stationary point is a
 strict local maximum and there may be one in each cell of constant signs: far
 too many. But the kinks can be spread: sum rho(sqrt(t^2 + h^2)) is smooth, and
 with h from the size of the scores down to zero the starts flow together and
-end higher than ascents that begin at h = 0. Newton then finishes in its cell,
-and reflections at the rows try the neighbouring ones.
+end higher than ascents that begin at h = 0. A few gradient steps at each width
+are enough to follow: many cheap starts end higher than few that follow closely.
+Newton then finishes in its cell, and reflections at the rows try the
+neighbouring ones.
 
-Directions are rows here: W is (B, d), scores T are (B, n), and the shape `a` of
-an operator is a column, one for each direction of the batch.
+Directions are rows here: W is (B, d) and scores T are (B, n). An "auto" shape is
+settled on one direction and serves all: of several directions the one with the
+largest value at the alpha of any of them has the largest alpha.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
 
+from .._arrays import to_numpy
 from .._progress import tell
+from ..geometry import unit
 from ..objectives import Dispersion
 from ..operators import TL1, Operator
-from ..statistics import tl1_scale, weighted_median
+from ..statistics import weighted_median
 from .base import SHORT, Solution, Solver
 
 Array = NDArray[Any]
 
 #: Two to three times faster than anything before NumPy 2, and called all the time.
 _VECDOT = getattr(np, "vecdot", None)
+_TINY = {np.dtype(t): float(np.finfo(t).tiny) for t in (np.float32, np.float64)}
 
-#: Starts ascended together, and how many are kept once they have flown together.
-BATCH, KEEP = 8, 4
-#: Inner products of start rows with all rows, at most.
-SCREEN = 2_000_000
-#: Width of the kinks, in median scores; few rows need one step at each, more rows several.
-WIDTHS = (1.0, 0.5, 0.25, 0.12, 0.06)
-FEW = 250
-#: Trial steps along the great circle, in Newton steps: none, Newton's own, and others.
-STEPS = np.array([0.0, 1.0, 1 / 8, 0.5, 2.5])
+_CHOLESKY: dict[str, tuple[Callable[..., Any], ...]] = {
+    "f": (blas.ssyrk, lapack.spotrf, lapack.spotrs),
+    "d": (blas.dsyrk, lapack.dpotrf, lapack.dpotrs),
+}
+
+#: Starts ascended together, how many are kept once they have flown together, and how many begin
+#: again where the kinks are sharp: the smoothing may lead away from a high cell.
+BATCH, KEEP, RAW = 12, 5, 3
+#: Rows that are looked at as starts, and rows near their kink that are tried as mirrors.
+SCREEN, NEAR = 250, 32
+#: Widths of the kinks in median scores, and the gradient steps at each where rows are few;
+#: with more rows the interpreter counts less, and steps go on while they gain.
+WIDTHS = ((1.0, 2), (0.4, 2), (0.16, 2), (0.0, 2))
+FEW, MOST = 250, 20
+#: More rows, and their mirrors no longer pay: the cells are tiny.
+HOP = 1000
+#: Trial steps along the great circle, in steps of Newton's length: none, and those of a rough
+#: ascent; none, Newton's own, and others where Newton finishes.
+LENGTHS = {t: np.array([0.0, 0.4, 0.8, 1.6], dtype=t) for t in _TINY}
+STEPS = {t: np.array([0.0, 1.0, 1 / 8, 0.5, 2.5], dtype=t) for t in _TINY}
 STAY, NATURAL = 0, 1
+#: Up to so many columns the Hessian is factored; beyond, conjugate gradients.
+DIRECT = 500
+#: Factors serve again while a step makes the gradient smaller by this.
+REUSE = 0.1
 
 
 @dataclass(frozen=True)
 class _Problem:
-    """Dense rows A (n, d) with weights v, the operator, and the width h of its kink."""
+    """Dense rows A (n, d) with weights v, the operator as given and as settled, and the width of its kink."""
 
     A: Array
     v: Array
+    given: Operator
     operator: Operator
     width: float = 0.0
+    equal: bool = False  # all weights are one
+    gram: Array | None = None  # A A' where it is no larger than A: directions are A'c then, given by c
+
+    def weighed(self, x: Array) -> Array:
+        return x if self.equal else x * self.v
 
     def size(self, T: Array) -> Array:
         """|t|, or sqrt(t^2 + h^2)."""
-        return np.abs(T) if self.width == 0.0 else np.sqrt(T * T + T.dtype.type(self.width) ** 2)
-
-    def settle(self, T: Array) -> Operator:
-        """The operator at scores T, an "auto" shape settled for each direction."""
-        if not (self.operator.adaptive and isinstance(self.operator, TL1)):
-            return self.operator
-        U = self.size(T)
-        return self.operator.at(tl1_scale(U.T, self.v)[:, None], U.max(axis=1, keepdims=True))
-
-    def value(self, T: Array, operator: Operator) -> Array:
-        return np.asarray(operator.value(self.size(T)) @ self.v)
-
-    def measure(self, T: Array, operator: Operator) -> Array:
-        """The objective: f, or alpha itself when it is what is maximised."""
-        if self.operator.adaptive and isinstance(operator, TL1):
-            return np.asarray(operator.a)[:, 0]
-        return self.value(T, operator)
-
-    def slopes(self, T: Array, operator: Operator) -> tuple[Array, Array]:
-        """First and second derivative of the value in every score."""
-        s = self.size(T)
         if self.width == 0.0:
-            return np.sign(T) * operator.slope(s) * self.v, operator.curvature(s) * self.v
-        slope, r = operator.slope(s), T / s
-        with np.errstate(over="ignore"):  # a kink too narrow for single precision
-            bend = operator.curvature(s) * r * r + slope * (1.0 - r * r) / s
-        return r * slope * self.v, np.minimum(bend, np.finfo(T.dtype).max ** 0.5) * self.v
+            return np.abs(T)
+        s = T * T
+        s += self.width**2
+        return np.sqrt(s, out=s)
 
+    def at(self, t: Array, width: float = 0.0) -> _Problem:
+        """The problem with another width, and with an "auto" shape settled at the scores t."""
+        problem = self if width == self.width else replace(self, width=width)
+        if not self.given.adaptive:
+            return problem
+        return replace(problem, operator=self.given.resolve(problem.size(t), self.v))
 
-@dataclass(frozen=True)
-class _Batch:
-    """Directions with their scores, settled operator, objective history and relative gradient."""
+    def value(self, T: Array) -> Array:
+        return np.asarray(self.operator.value(self.size(T)) @ self.v)
 
-    W: Array
-    T: Array
-    operator: Operator
-    path: tuple[Array, ...]
-    gradient: Array
+    def objective(self, value: float) -> float:
+        """What is maximised, where the operator is settled and has this value: f, or alpha itself."""
+        adaptive = self.given.adaptive and isinstance(self.operator, TL1)
+        return float(self.operator.a) if adaptive else value
 
-    @property
-    def objective(self) -> Array:
-        return self.path[-1]
+    def pull(self, slope: Array) -> tuple[Array, Array]:
+        """The gradients A' slope, as directions are given, and their scores."""
+        if self.gram is not None:
+            return slope, slope @ self.gram
+        G = slope @ self.A
+        return G, G @ self.A.T
 
-    def pick(self, index: Array) -> _Batch:
-        return _Batch(
-            self.W[index],
-            self.T[index],
-            _pick(self.operator, index),
-            tuple(p[index] for p in self.path),
-            self.gradient[index],
-        )
+    def inner(self, W: Array, T: Array) -> Array:
+        """Inner products of directions with scores T."""
+        return np.asarray(W @ (W if self.gram is None else T).T)
 
-    def best(self, count: int) -> _Batch:
-        """The best directions, near-duplicates left out."""
-        order = np.argsort(-self.objective, kind="stable")
-        W = self.W[order]
-        twin = np.tril(np.abs(W @ W.T) > 0.999, -1).any(axis=1)
-        return self.pick(order[~twin][:count])
+    def slopes(self, T: Array) -> tuple[Array, Array]:
+        """First derivative of the value in every score, and minus the second."""
+        s = self.size(T)
+        slope, bend = self.operator.derivatives(s)
+        if self.width == 0.0:
+            return np.sign(T) * self.weighed(slope), -self.weighed(bend)
+        r = T / s
+        square = r * r
+        bend = slope * (square - 1.0) / s - bend * square
+        return self.weighed(r * slope), self.weighed(np.maximum(bend, -1.0 / _TINY[bend.dtype] ** 0.5))
 
 
 class SphereAscent(Solver):
@@ -125,8 +138,8 @@ class SphereAscent(Solver):
         Relative tangent gradient |g|/mu at which a direction is a maximum.
     max_iter : int, default=1000
     n_starts : int, default=1
-        Multiplies the number of starts that are ascended (8 by default).
-    hops : int, default=3
+        Multiplies the number of starts that are ascended (12 by default).
+    hops : int, default=10
         Most reflections of the winner at rows, each to a better cell.
     warm : Solver or None, default=None
         Another solver whose result is one more start, so that the objective
@@ -138,7 +151,7 @@ class SphereAscent(Solver):
         tol: float = 1e-8,
         max_iter: int = 1000,
         n_starts: int = 1,
-        hops: int = 3,
+        hops: int = 10,
         warm: Solver | None = None,
     ):
         self.tol = tol
@@ -149,37 +162,43 @@ class SphereAscent(Solver):
 
     def maximize(self, dispersion: Dispersion, rng: np.random.RandomState) -> Solution:
         rows = dispersion.rows
-        A = rows.take(np.arange(rows.shape[0]))
+        A = to_numpy(rows.array())
         v = np.ones(len(A), dtype=A.dtype)
         if rows.weights is not None:
             v = rows.pick(rows.weights, np.arange(len(A))).astype(A.dtype)
-        problem = _Problem(A, v, dispersion.operator)
-        length = np.sqrt(np.einsum("ij,ij->i", A, A))
+        problem = _Problem(A, v, dispersion.operator, dispersion.operator, equal=rows.weights is None)
+        length = np.sqrt(_dots(A, A))
         live = np.flatnonzero(length > SHORT * length.max())
-        live = live[:: -(-len(live) // max(64, min(1000, SCREEN // len(A))))]
-        inner = A[live] @ A.T
-        best = _screen(problem, inner / length[live, None], BATCH * self.n_starts)
-        start = _begin(problem, A[live[best]] / length[live[best], None])
-        batch = _graduate(problem, start, KEEP * self.n_starts)
-        # The best starts as they are, too: the smoothing may lead away from a high cell.
-        batch = _join(batch.best(max(2, KEEP * self.n_starts // 2)), start.pick(np.arange(min(2, len(best)))))
+        live = live[:: -(-len(live) // (SCREEN * self.n_starts))]
+        gram = A @ A.T if len(live) == len(A) else None
+        scores = (A[live] @ A.T if gram is None else gram) / length[live, None]
+        best = _screen(problem, scores, BATCH * self.n_starts)
+        T, sizes = scores[best], np.abs(scores[best[0]])
+        some = sizes > 0
+        scale = float(weighted_median(sizes[some], None if rows.weights is None else v[some]))
+        if gram is not None and len(A) <= A.shape[1]:
+            C = np.zeros((len(best), len(A)), dtype=A.dtype)
+            C[np.arange(len(best)), best] = 1.0 / length[best]
+            w = _graduate(replace(problem, gram=gram), C, T, scale, KEEP * self.n_starts) @ A
+        else:
+            W = A[live[best]] / length[live[best], None]
+            w = _graduate(problem, W, T, scale, KEEP * self.n_starts)
         if self.warm is not None:
-            batch = _join(batch, _begin(problem, self.warm.maximize(dispersion, rng).W.T))
-        # Newton is quadratic: one step more than the tolerance asks for makes the digits definite.
-        finish = 1e-4 * self.tol
-        batch = _climb(problem, batch, 20, gain=1e-2).best(1)
-        batch = _climb(problem, batch, self.max_iter, gradient=finish)
-        stop = tell("component", float(batch.objective[0]))
-        for _ in range(self.hops if len(A) <= 1000 and not stop else 0):
-            step = _hop(problem, batch, inner, length[live], live)
-            if step is None:
+            warm = self.warm.maximize(dispersion, rng).W[:, 0]
+            w = max(unit(w), warm, key=lambda w: float(dispersion.measure(rows.project(w))))
+        goal = max(self.tol, 16 * float(np.finfo(A.dtype).eps))
+        hops, path = self.hops if len(A) <= HOP else 0, list[float]()
+        for hop in range(1 + hops):
+            w, t, gradient, more = _finish(problem, w, self.max_iter, goal)
+            path += more
+            if tell("component", path[-1]) or hop == hops:
                 break
-            batch = _climb(problem, step, self.max_iter, gradient=finish)
-            if tell("component", float(batch.objective[0])):
+            other = _reflect(problem.at(t), w, t, length, gram)
+            if other is None:
                 break
-        path = np.maximum.accumulate([float(p[0]) for p in batch.path])
-        converged = bool(batch.gradient[0] <= max(self.tol, 1e-6)) or len(path) <= self.max_iter
-        return Solution(batch.W[0][:, None], tuple(path), converged)
+            w = other
+        converged = gradient <= max(self.tol, 1e-6) or len(path) <= self.max_iter
+        return Solution(w[:, None], tuple(np.maximum.accumulate(path).tolist()), converged)
 
 
 def rough_directions(A: Array, v: Array, operator: Operator, n_directions: int) -> Array:
@@ -200,49 +219,35 @@ def rough_directions(A: Array, v: Array, operator: Operator, n_directions: int) 
     """
     found, longest = [], 0.0
     for _ in range(n_directions):
-        problem = _Problem(A, v, operator)
-        length = np.sqrt(np.einsum("ij,ij->i", A, A))
+        problem = _Problem(A, v, operator, operator)
+        length = np.sqrt(_dots(A, A))
         longest = longest or float(length.max())
         if length.max() <= 1e-10 * longest:
             break
         live = np.flatnonzero(length > SHORT * length.max())[:64]
-        inner = A[live] @ A.T / length[live, None]
-        best = _screen(problem, inner, 3)
-        if isinstance(operator, TL1) and operator.adaptive:  # the scale of the best row will do for a start
-            alpha = float(tl1_scale(np.abs(inner[best[0]]), v))
-            problem = replace(problem, operator=operator.at(alpha, length.max()))
-        scale = float(np.median(np.abs(inner[best[0]])))
-        batch = _begin(problem, A[live[best]] / length[live[best], None])
-        for width, steps in ((1.0, 8), (0.5, 1)):
-            smooth = replace(problem, width=width * scale)
-            batch = _climb(smooth, _restart(smooth, batch), steps, gain=1e-2)
-        w = batch.best(1).W[0]
+        scores = A[live] @ A.T / length[live, None]
+        best = _screen(problem, scores, 3)
+        scale = float(np.median(np.abs(scores[best[0]])))
+        W, T = A[live[best]] / length[live[best], None], scores[best]
+        for width, steps in ((1.0, 4), (0.5, 4), (0.25, 4)):
+            W, T, values = _climb(problem.at(T[0], width * scale), W, T, steps, gain=1e-2)
+        w = unit(W[int(np.argmax(values))])
         found.append(w)
         A = A - np.outer(A @ w, w)
     return np.column_stack(found)
 
 
-def _pick(operator: Operator, index: Array) -> Operator:
-    if isinstance(operator, TL1) and np.ndim(operator.a) > 0:
-        return TL1(a=np.asarray(operator.a)[index])
-    return operator
-
-
 def _screen(problem: _Problem, scores: Array, count: int) -> Array:
     """The paper's start: candidates (rows of scores) with the largest objective, best first."""
-    operator = problem.operator
-    if operator.adaptive:
-        # A candidate has the larger alpha exactly if its value at the best alpha so far
-        # exceeds one half: two or three rounds find the largest without a root for each.
+    if problem.given.adaptive:
         best = int(np.argmax(np.abs(scores) @ problem.v))
-        for _ in range(8):
-            operator = _pick(problem.settle(scores[best : best + 1]), np.array(0))
-            values = problem.value(scores, operator)
+        for _ in range(8):  # two or three rounds find the largest alpha without a root for each
+            values = problem.at(scores[best]).value(scores)
             if int(np.argmax(values)) == best:
                 break
             best = int(np.argmax(values))
     else:
-        values = problem.value(scores, operator)
+        values = problem.value(scores)
     order = np.argsort(-values, kind="stable")
     ranked = values[order]
     # A repeated row, or its mirror image, is no second start.
@@ -250,141 +255,171 @@ def _screen(problem: _Problem, scores: Array, count: int) -> Array:
     return np.asarray(order[fresh][:count])
 
 
-def _begin(problem: _Problem, W: Array) -> _Batch:
-    T = W @ problem.A.T
-    operator = problem.settle(T)
-    return _Batch(W, T, operator, (problem.measure(T, operator),), np.full(len(W), np.inf))
+def _graduate(problem: _Problem, W: Array, T: Array, scale: float, keep: int) -> Array:
+    """The direction that ends highest when all follow their maxima while the kinks become sharp."""
+    few, first = len(problem.A) <= FEW, (W[:RAW], T[:RAW])
+    for i, (width, steps) in enumerate(WIDTHS):
+        if width == 0.0:
+            W, T = np.concatenate([W, first[0]]), np.concatenate([T, first[1]])
+        smooth = problem.at(T[0], width * scale)
+        W, T, values = _climb(smooth, W, T, steps if few else MOST, gain=1e-4)
+        if i == 0:
+            index = _distinct(problem.inner(W, T), values, keep)
+            W, T = W[index], T[index]
+    return np.asarray(W[int(np.argmax(values))])
 
 
-def _restart(problem: _Problem, batch: _Batch) -> _Batch:
-    """The same directions in another problem, with a new history."""
-    operator = problem.settle(batch.T)
-    return replace(batch, operator=operator, path=(problem.measure(batch.T, operator),))
+def _distinct(inner: Array, values: Array, count: int) -> Array:
+    """Indices of the directions with the largest values, best first, near-duplicates left out."""
+    order = np.argsort(-values, kind="stable")
+    twin = np.tril(np.abs(inner[order][:, order]) > 0.999, -1).any(axis=1)
+    return np.asarray(order[~twin][:count])
 
 
-def _join(first: _Batch, second: _Batch) -> _Batch:
-    """Two batches as one; the younger one has stood still at its start."""
-    operator = first.operator
-    if isinstance(operator, TL1) and np.ndim(operator.a) > 0 and isinstance(second.operator, TL1):
-        operator = TL1(a=np.concatenate([operator.a, second.operator.a]))
-    return _Batch(
-        np.concatenate([first.W, second.W]),
-        np.concatenate([first.T, second.T]),
-        operator,
-        tuple(np.concatenate([p, second.path[0]]) for p in first.path),
-        np.concatenate([first.gradient, second.gradient]),
-    )
+@np.errstate(over="ignore")  # a kink too narrow for single precision
+def _climb(problem: _Problem, W: Array, T: Array, steps: int, *, gain: float) -> tuple[Array, Array, Array]:
+    """Ascend every direction by gradient steps of Newton's length until none gains.
 
-
-def _graduate(problem: _Problem, batch: _Batch, keep: int) -> _Batch:
-    """Follow the maxima while the kinks become sharp."""
-    scores = np.abs(batch.T[0])
-    scale = float(weighted_median(scores[scores > 0], problem.v[scores > 0]))
-    few = len(problem.A) <= FEW
-    for i, width in enumerate(WIDTHS):
-        smooth = replace(problem, width=width * scale)
-        batch = _restart(smooth, batch)
-        batch = _climb(smooth, batch, 1 if few else 20, gain=1e-4)
-        if i < 3:
-            batch = batch.best(keep)
-    return _restart(problem, batch)
-
-
-def _climb(
-    problem: _Problem, batch: _Batch, max_iter: int, *, gain: float = 1e-15, gradient: float = 0.0
-) -> _Batch:
-    """Ascend every direction by Newton steps until none gains or all gradients are small."""
-    for _ in range(max_iter):
-        slope, bend = problem.slopes(batch.T, batch.operator)
-        G = slope @ problem.A
-        mu = np.maximum(_dots(G, batch.W), np.finfo(G.dtype).tiny)
-        g = G - mu * batch.W
-        relative = np.sqrt(_dots(g, g)[:, 0]) / mu[:, 0]
-        batch = replace(batch, gradient=relative)
-        if (relative <= gradient).all():
-            break
-        accuracy = min(0.3, max(float(relative.max()), 1e-9))
-        D = _newton(problem.A, -bend, batch.W, g, mu, accuracy, 50 if gradient else 6)
-        before = batch.objective
-        batch, won = _search(problem, batch, D)
-        if (won <= gain * np.abs(before)).all():
-            break
-    return batch
-
-
-def _newton(A: Array, bend: Array, W: Array, g: Array, mu: Array, accuracy: float, steps: int) -> Array:
-    """Solve P (mu + A' diag(bend) A) P x = g for each direction by conjugate gradients.
-
-    Smoothed kinks bend the other way: a direction stops where the curvature
-    is about to vanish.
+    Returns directions, unit to a few roundings, scores and values.
     """
-    x, r, p = np.zeros_like(g), g, g
-    rr = _dots(r, r)
-    stop, on = accuracy**2 * rr, rr > 0
+    each, tiny = np.arange(len(W)), _TINY[T.dtype]
     for _ in range(steps):
-        q = ((p @ A.T) * bend) @ A
-        q += mu * p
-        q -= _dots(q, W) * W
-        pq = _dots(p, q)
-        on = on & (rr > stop) & (pq > 0.02 * mu * _dots(p, p))
-        if not on.any():
+        slope, bend = problem.slopes(T)
+        G, S = problem.pull(slope)
+        # The gradient is A' slope, so its inner products are those of slopes and scores.
+        mu = np.maximum(_dots(slope, T), tiny)[:, None]
+        square = np.maximum(_dots(slope, S)[:, None] - mu * mu, tiny)
+        S -= mu * T
+        curvature = mu * square + _dots(S * S, bend)[:, None]
+        # Smoothed kinks bend the other way: where the curvature is about to vanish, mu has to do.
+        bent = curvature > 0.02 * mu * square
+        step = np.where(bent, square, 1.0) / np.where(bent, curvature, mu)
+        trials = LENGTHS[T.dtype][:, None, None] * step
+        cos, scores, values = _along(problem, T, S, trials, square)
+        best = np.argmax(values, axis=0)
+        T, value, cos, step = (x[best, each] for x in (scores, values, cos, trials))
+        W = cos * (1.0 - mu * step) * W + cos * step * G
+        if (value - values[STAY] <= gain * value).all():
             break
-        step = np.divide(rr, pq, out=np.zeros_like(rr), where=on)
+    return W, T, value
+
+
+def _finish(
+    problem: _Problem, w: Array, max_iter: int, goal: float
+) -> tuple[Array, Array, float, list[float]]:
+    """Newton steps of a single direction until its gradient is small or nothing is gained.
+
+    Returns the direction, its scores, its relative gradient |g|/mu and the objectives on the way.
+    """
+    A, w, tiny = problem.A, unit(w), _TINY[w.dtype]
+    t = A @ w
+    problem = problem.at(t)
+    value = float(problem.value(t))
+    path, relative = [problem.objective(value)], np.inf
+    for _ in range(max_iter):
+        slope, bend = problem.slopes(t)
+        G = slope @ A
+        mu = max(float(G @ w), tiny)
+        g = G - mu * w
+        last, relative = relative, float(np.sqrt(g @ g)) / mu
+        if relative <= goal:
+            break
+        steps = STEPS[w.dtype][NATURAL : NATURAL + 1]
+        if relative > REUSE * last or last == np.inf:
+            solve, steps = _newton(A, bend, w, mu), STEPS[w.dtype]
+        x = solve(g, relative)
+        # A huge gradient along w leaves rounding in the tangent plane: take it out again.
+        x -= (x @ w) * w
+        _, trial, values = _along(problem, t, A @ x, steps[:, None], x @ x)
+        best = int(np.argmax(values))
+        if len(steps) > 1 and values[NATURAL] >= values[best] * (1 - 4e-16):
+            best = NATURAL  # at convergence all trials are equal to rounding
+        gain = float(values[best]) - value
+        if gain < -1e-15 * value:
+            if len(steps) > 1:
+                break
+            relative = np.inf  # the old factors lead down: new ones are needed
+            continue
+        # A step that gains nothing is taken: where f is flat to rounding, it still sharpens the direction.
+        w = w + steps[best] * x
+        w /= np.sqrt(w @ w)
+        t = trial[best]
+        problem = problem.at(t)
+        value = float(problem.value(t) if problem.given.adaptive else values[best])
+        path.append(problem.objective(value))
+        if gain <= 1e-15 * value and relative > 0.5 * last:
+            break
+    return w, t, relative, path
+
+
+def _along(problem: _Problem, T: Array, S: Array, steps: Array, square: Array) -> tuple[Array, Array, Array]:
+    """Cosines, scores and values of the unit vectors along w + step x.
+
+    T and S are the scores of w and of the tangent x, whose squared length is `square`.
+    """
+    cos = 1.0 / np.sqrt(1.0 + steps * steps * square)
+    trial = steps * S
+    trial += T
+    trial *= cos
+    return cos, trial, problem.value(trial)
+
+
+def _newton(A: Array, bend: Array, w: Array, mu: float) -> Callable[[Array, float], Array]:
+    """Solver of P (mu + A' diag(bend) A) P x = g for tangent g, to a relative accuracy where it iterates."""
+    if A.shape[1] > DIRECT:
+        return lambda g, accuracy: _conjugate_gradients(A, bend, w, mu, g, accuracy)
+    syrk, potrf, potrs = _CHOLESKY[A.dtype.char]
+    H = syrk(1.0, (A * np.sqrt(bend)[:, None]).T, lower=1)
+    H.ravel(order="K")[:: len(H) + 1] += mu
+    factor, failed = potrf(H, lower=1, overwrite_a=1, clean=0)
+    if failed:  # a curvature beyond the floating range
+        return lambda g, accuracy: g / mu
+    y = potrs(factor, w, lower=1)[0]
+    y /= w @ y
+
+    def solve(g: Array, accuracy: float) -> Array:
+        x = potrs(factor, g, lower=1)[0]
+        return np.asarray(x - (w @ x) * y)
+
+    return solve
+
+
+def _conjugate_gradients(A: Array, bend: Array, w: Array, mu: float, g: Array, accuracy: float) -> Array:
+    x, r, p = np.zeros_like(g), g, g
+    rr = r @ r
+    stop = min(0.3, max(accuracy, 1e-9)) ** 2 * rr
+    for _ in range(50):
+        q = (A @ p * bend) @ A + mu * p
+        q -= (q @ w) * w
+        step = rr / (p @ q)
         x += step * p
         r = r - step * q
-        new = _dots(r, r)
-        p = r + np.divide(new, rr, out=np.zeros_like(rr), where=on) * p
+        new = r @ r
+        if new <= stop:
+            break
+        p = r + new / rr * p
         rr = new
-    return np.where(x.any(axis=1, keepdims=True), x, g / mu)
+    return x
 
 
-def _search(problem: _Problem, batch: _Batch, D: Array) -> tuple[_Batch, Array]:
-    """The best of STEPS along the great circle of each direction; nobody goes down but by rounding."""
-    # A huge gradient along w leaves rounding in the tangent plane: take it out again.
-    D = D - _dots(D, batch.W) * batch.W
-    size = np.sqrt(_dots(D, D))
-    D /= np.maximum(size, np.finfo(D.dtype).tiny)
-    S = D @ problem.A.T
-    theta = np.arctan(size * STEPS.astype(D.dtype))
-    cos, sin = np.cos(theta), np.sin(theta)
-    trial = cos.T[:, :, None] * batch.T
-    trial += sin.T[:, :, None] * S  # (steps, B, n)
-    F = (batch.operator.value(problem.size(trial)) @ problem.v).T
-    each, before = np.arange(len(F)), F[:, STAY]
-    best = np.argmax(F, axis=1)
-    # Ties go to the Newton step: at convergence all trials are equal to rounding. And it is taken:
-    # where f is flat to rounding, it still sharpens the direction.
-    best = np.where(F[:, NATURAL] >= F[each, best] * (1 - 4e-16), NATURAL, best)
-    best = np.where(F[each, best] >= before * (1 - 1e-15), best, STAY)
-    W = cos[each, best][:, None] * batch.W + sin[each, best][:, None] * D
-    W /= np.sqrt(_dots(W, W))
-    T = trial[best, each]
-    operator, value = problem.operator, F[each, best]
-    after = value
-    if operator.adaptive:
-        operator = problem.settle(T)
-        after = problem.measure(T, operator)
-    gain = (value - before) / np.maximum(np.abs(before), 1e-300)
-    after = np.maximum(after, batch.objective)
-    return _Batch(W, T, operator, (*batch.path, after), batch.gradient), gain * np.abs(batch.objective)
+def _reflect(problem: _Problem, w: Array, t: Array, length: Array, gram: Array | None) -> Array | None:
+    """The best reflection w - 2 t_i x_i/|x_i|^2 at a row, if it is higher.
 
-
-def _hop(problem: _Problem, batch: _Batch, inner: Array, length: Array, live: Array) -> _Batch | None:
-    """The best reflection w - 2 t_i x_i/|x_i|^2 of a single direction, if it is higher."""
-    t = batch.T[0]
-    operator = _pick(batch.operator, np.array(0))
-    turned = t - (2.0 * t[live] / length**2)[:, None] * inner
-    values = problem.value(turned, operator)
+    Only the rows nearest to their kink are tried: the others lead far away, and down.
+    """
+    turn = np.abs(t) / np.maximum(length, _TINY[t.dtype])
+    turn[length <= SHORT * length.max()] = np.inf
+    near = np.argpartition(turn, NEAR)[:NEAR] if len(t) > NEAR else np.flatnonzero(np.isfinite(turn))
+    inner = problem.A[near] @ problem.A.T if gram is None else gram[near]
+    pull = 2.0 * t[near] / length[near] ** 2
+    values = problem.value(t - pull[:, None] * inner)
     i = int(np.argmax(values))
-    if values[i] <= float(problem.value(t, operator)) * (1 + 1e-12):
+    if values[i] <= float(problem.value(t)) * (1 + 1e-12):
         return None
-    W = batch.W - 2.0 * t[live[i]] / length[i] ** 2 * problem.A[live[i]]
-    after = _begin(problem, W / np.sqrt(_dots(W, W)))
-    return replace(after, path=(*batch.path, np.maximum(after.objective, batch.objective)))
+    w = w - pull[i] * problem.A[near[i]]
+    return np.asarray(w / np.sqrt(w @ w))
 
 
 def _dots(x: Array, y: Array) -> Array:
-    """Inner products of corresponding rows, as a column."""
-    if _VECDOT is not None:
-        return np.asarray(_VECDOT(x, y)[:, None])
-    return np.asarray(np.matmul(x[:, None, :], y[:, :, None])[:, 0])
+    """Inner products of corresponding rows."""
+    return np.asarray(np.einsum("ij,ij->i", x, y) if _VECDOT is None else _VECDOT(x, y))
