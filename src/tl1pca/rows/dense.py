@@ -24,6 +24,8 @@ _COPY_BELOW = 1 << 18
 _BLOCK = 1 << 16
 # Bytes of a block in a fold, where it is read twice and should still be in cache.
 _FOLD = 1 << 19
+# Multiplications of a product up to which OpenBLAS leaves the operands where they are.
+_UNPACKED = 950_000
 # Entries of the data from which a second thread pays.
 _THREADS_ABOVE = 1 << 20
 # Columns up to which a decomposition is worth no second thread.
@@ -79,7 +81,8 @@ class DenseRows(Rows):
     def fold(self, fn: Fold, W: Array, *Z: Array) -> tuple[list[Array], Array]:
         shift = None if self._mean is None else self._mean @ W
         # Rows of a block are still in cache when their slopes are pulled back.
-        step = max(16, _FOLD // max(self.shape[1] * self.dtype.itemsize, 1))
+        step = min(_FOLD // max(self.shape[1] * self.dtype.itemsize, 1), _UNPACKED // max(W.size, 1))
+        step = max(16, step)
         ones = np.ones(step, dtype=self.dtype)
 
         def work(blocks: list[slice]) -> list[Any]:

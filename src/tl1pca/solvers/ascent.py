@@ -47,7 +47,7 @@ _CHOLESKY: dict[str, tuple[Callable[..., Any], ...]] = {
 #: Starts ascended together, how many are kept once they have flown together, and how many begin
 #: again where the kinks are sharp: the smoothing may lead away from a high cell.
 BATCH, KEEP, RAW = 12, 5, 3
-#: Rows that are looked at as starts, and rows near their kink that are tried as mirrors.
+#: Up to so many rows are compared as starts by all rows, and so many near their kink are tried as mirrors.
 SCREEN, NEAR = 250, 32
 #: Widths of the kinks in median scores, and the gradient steps at each where rows are few;
 #: with more rows the interpreter counts less, and steps go on while they gain.
@@ -169,13 +169,16 @@ class SphereAscent(Solver):
         problem = _Problem(A, v, dispersion.operator, dispersion.operator, equal=rows.weights is None)
         length = np.sqrt(_dots(A, A))
         live = np.flatnonzero(length > SHORT * length.max())
-        live = live[:: -(-len(live) // (SCREEN * self.n_starts))]
+        if len(live) > SCREEN:  # some rows tell which of all are worth a look by all
+            some = slice(None, None, -(-len(A) // SCREEN))
+            part = replace(problem, A=A[some], v=v[some])
+            live = live[_screen(part, A[live] @ part.A.T / length[live, None], SCREEN // 2 * self.n_starts)]
         gram = A @ A.T if len(live) == len(A) else None
         scores = (A[live] @ A.T if gram is None else gram) / length[live, None]
         best = _screen(problem, scores, BATCH * self.n_starts)
         T, sizes = scores[best], np.abs(scores[best[0]])
-        some = sizes > 0
-        scale = float(weighted_median(sizes[some], None if rows.weights is None else v[some]))
+        off = sizes > 0
+        scale = float(weighted_median(sizes[off], None if rows.weights is None else v[off]))
         if gram is not None and len(A) <= A.shape[1]:
             C = np.zeros((len(best), len(A)), dtype=A.dtype)
             C[np.arange(len(best)), best] = 1.0 / length[best]
