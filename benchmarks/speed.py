@@ -263,11 +263,11 @@ def single_precision_rows(n):
     Y = X.astype(np.float32)
     for estimator in (TL1PCA(10), TL1SubspacePCA(10, random_state=0), L1PCA(10), R1PCA(10)):
         passes = []
-        for Z in (X, Y):
-            with Passes(Z) as count:
-                estimator.fit(Z)
-            passes.append(sum(count.shares.values()))
         with one_thread():
+            for Z in (X, Y):
+                with Passes(Z) as count:
+                    estimator.fit(Z)
+                passes.append(sum(count.shares.values()))
             fits = {"64": partial(estimator.fit, X), "32": partial(estimator.fit, Y)}
             seconds = interleaved(fits, budget=4.0)
         double, single = (1e3 * float(np.median(seconds[bits])) for bits in ("64", "32"))

@@ -184,3 +184,10 @@ def test_the_printed_basis_of_the_complement():
     T = complement(W)
     np.testing.assert_allclose(T.T @ T, np.eye(33), atol=1e-12)
     np.testing.assert_allclose(W.T @ T, 0.0, atol=1e-12)
+
+
+def test_rows_of_zeros_are_no_mirrors():
+    Z = np.zeros((200, 4))
+    Z[:20] = X[:20]
+    alone, among = (TL1PCA(1, a=1.0, center=None).fit(rows).components_ for rows in (Z[:20], Z))
+    np.testing.assert_allclose(np.abs(alone @ among.T), 1.0, atol=1e-7)

@@ -410,9 +410,9 @@ def _reflect(problem: _Problem, w: Array, t: Array, length: Array, gram: Array |
 
     Only the rows nearest to their kink are tried: the others lead far away, and down.
     """
-    turn = np.abs(t) / np.maximum(length, _TINY[t.dtype])
-    turn[length <= SHORT * length.max()] = np.inf
-    near = np.argpartition(turn, NEAR)[:NEAR] if len(t) > NEAR else np.flatnonzero(np.isfinite(turn))
+    near = np.flatnonzero(length > SHORT * length.max())
+    if len(near) > NEAR:
+        near = near[np.argpartition(np.abs(t[near]) / length[near], NEAR)[:NEAR]]
     inner = problem.A[near] @ problem.A.T if gram is None else gram[near]
     pull = 2.0 * t[near] / length[near] ** 2
     values = problem.value(t - pull[:, None] * inner)
