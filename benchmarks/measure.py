@@ -130,8 +130,9 @@ class Passes:
         read = passes * self.X.nbytes / 1e9
         bound = 1e3 * max(read / gigabytes, self.flops / 1e9 / gigaflops)
         return (
-            f"{passes:.1f} passes over X ({parts}): {read:.2f} GB and {self.flops / 1e9:.2f} GFLOP, "
-            f"at least {bound:.0f} ms on this machine; measured {1e3 * seconds:.0f} ms"
+            f"{passes:.1f} passes over X ({parts}): {read:.2g} GB and {self.flops / 1e9:.2g} GFLOP, at least "
+            f"{bound:.2g} ms on this machine, without what is done to arrays taken out of it; measured "
+            f"{1e3 * seconds:.0f} ms"
         )
 
 
