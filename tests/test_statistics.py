@@ -22,6 +22,7 @@ def test_scale_solves_its_equation_and_moves_with_the_units(seed, n, unit):
     alpha = tl1_scale(u)
     assert np.mean(u / (alpha + u)) == pytest.approx(0.5, abs=1e-10)
     assert tl1_scale(unit * u) == pytest.approx(unit * alpha, rel=1e-9)
+    assert tl1_scale(np.column_stack([u, unit * u]))[0] == pytest.approx(alpha, rel=1e-12)
 
 
 def test_scale_is_zero_when_half_of_the_sample_is():

@@ -121,6 +121,17 @@ def test_dense_rows_centre_with_or_without_a_copy(monkeypatch, implicit):
     close(rows.gram(), C.T @ (V[:, None] * C))
 
 
+@pytest.mark.parametrize("narrow", [0, 500])
+def test_scatter_with_threads_of_either_kind(monkeypatch, narrow):
+    monkeypatch.setattr("tl1pca.rows.dense._NARROW", narrow)
+    monkeypatch.setattr("tl1pca.rows.dense._THREADS_ABOVE", 0)
+    A = rng.normal(size=(3000, 70))
+    center = A.mean(axis=0) + 1.0
+    np.testing.assert_allclose(
+        DenseRows(A, center).gram(), (A - center).T @ (A - center), rtol=1e-10, atol=1e-8
+    )
+
+
 def test_compact_spans_the_same_space():
     wide = rng.normal(size=(5, 12))
     rows, lift = DenseRows(wide).compact()

@@ -270,7 +270,8 @@ class CentredPCA(BasePCA, ABC):
             rows = rows.scaled(factor)
             if center is not None and not isinstance(center, str):
                 center = np.asarray(center, dtype=rows.dtype) * rows.dtype.type(factor)
-        wide, lift = self._rotates and rows.shape[1] > rows.shape[0], same
+        wide = self._rotates and rows.shape[1] > rows.shape[0]
+        lift: Lift = same
         if wide and isinstance(center, str) and center == "spatial_median":
             # It turns with the rows, and is found faster in the few dimensions that they span.
             rows, lift = rows.compact()
@@ -411,12 +412,9 @@ def signed_rows(W: Array) -> Array:
     return components * like(signs, components)[:, None]
 
 
-def _same(U: Array) -> Array:
+def same(U: Array) -> Array:
+    """Directions as they are, for rows that were not turned."""
     return U
-
-
-#: For rows that were not turned.
-same: Lift = _same
 
 
 def safe_factor(top: float, dtype: np.dtype[Any]) -> float:

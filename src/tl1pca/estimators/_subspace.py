@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import diagnostics
 from .._arrays import cast, double, namespace
 from ..diagnostics import Cutoffs
+from ..rows import Lift
 from ..solvers.subspace import fit_subspace
 from ._base import BasePCA, product, safe_factor, same, signed_rows
 from ._dask import lazy
@@ -158,7 +159,8 @@ class TL1SubspacePCA(BasePCA):
                 return self._fit(data)
 
     def _fit(self, data: Data) -> Self:
-        rows, lift = data.rows, same
+        rows = data.rows
+        lift: Lift = same
         k, share = self._check_n_components(min(rows.shape))
         factor = safe_factor(data.extent, rows.dtype)
         if factor != 1.0:

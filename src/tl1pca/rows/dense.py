@@ -117,6 +117,8 @@ class DenseRows(Rows):
                 C += A.T @ A  # one array twice: BLAS computes half of it
             return [C]
 
+        if self.shape[1] > _NARROW:  # a scatter for each thread would be large: one, with the threads of BLAS
+            return work(self._blocks(max(256, _BLOCK // self.shape[1])))[0]
         return sum(part for (part,) in _spread(work, self._blocks(), self.shape))
 
     def split(self, W: Array) -> tuple[Array, Array]:
@@ -225,7 +227,7 @@ class DenseRows(Rows):
 
     def _blocks(self, step: int | None = None) -> list[slice]:
         n, d = self.shape
-        step = step or max(1, _BLOCK // max(d, 1))
+        step = step or max(16, _BLOCK // max(d, 1))
         return [slice(i, i + step) for i in range(0, n, step)] or [slice(0, 0)]
 
 
