@@ -5,12 +5,12 @@ import pytest
 
 from support import subspace_angle
 from tl1pca import L1PCA, TL1, TL1PCA, DispersionPCA
-from tl1pca.extraction import SAMPLE_ABOVE, greedy
-from tl1pca.objectives import Dispersion
-from tl1pca.rows import DenseRows
+from tl1pca.extraction import greedy
+from tl1pca.objectives import dispersion
+from tl1pca.rows import MANY_ROWS, DenseRows
 from tl1pca.solvers import SphereAscent
 
-N = SAMPLE_ABOVE + 1500
+N = MANY_ROWS + 1500
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +25,13 @@ def data():
 def test_polished_is_as_good_as_all_rows_at_once(data, a):
     rows = DenseRows(data)
     pca = TL1PCA(3, a=a, center=None).fit(data)
-    first = SphereAscent().maximize(Dispersion(rows, TL1(a=a)), np.random.RandomState(0))
+    first = SphereAscent().solve(dispersion(rows, TL1(a=a)))
     assert pca.objective_path_[0][-1] >= first.path[-1] * (1 - 2e-3)
     assert pca.converged_
     np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(3), atol=1e-12)
     for path, w in zip(pca.objective_path_, pca.components_):
         assert (np.diff(path) >= 0).all()
-        value = float(Dispersion(rows, TL1(a=a)).measure(data @ w))
+        value = float(dispersion(rows, TL1(a=a)).value(w))
         assert path[-1] == pytest.approx(value, rel=1e-5)
 
 
@@ -81,7 +81,7 @@ def test_single_precision(data):
 
 def test_more_components_than_the_rows_span_completes_a_basis():
     X = np.outer(np.arange(-3.0, 4.0), [1.0, 2.0, 0.0])
-    found = greedy(DenseRows(X), TL1(a=1.0), SphereAscent(), 3, np.random.RandomState(0))
+    found = greedy(dispersion(DenseRows(X), TL1(a=1.0)), SphereAscent(), 3, np.random.RandomState(0))
     np.testing.assert_allclose(found.W.T @ found.W, np.eye(3), atol=1e-12)
     assert found.paths[1:] == ((0.0,), (0.0,))
 

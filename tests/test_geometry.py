@@ -14,6 +14,28 @@ def test_polar_is_the_linear_maximiser_over_orthonormal_frames():
     assert all(np.trace(V.T @ M) <= np.trace(W.T @ M) for V in others)
 
 
+def test_polar_of_a_rank_deficient_matrix_is_the_maximiser_closest_to_a_given_frame():
+    M = rng.normal(size=(8, 2)) @ rng.normal(size=(2, 4))
+    near = np.linalg.qr(rng.normal(size=(8, 4)))[0]
+    W = geometry.polar(M, near=near)
+    np.testing.assert_allclose(W.T @ W, np.eye(4), atol=1e-13)
+    assert np.trace(W.T @ M) == pytest.approx(np.linalg.svd(M, compute_uv=False).sum())
+    np.testing.assert_allclose(W, geometry.polar(M + 1e-7 * near), atol=1e-5)  # the limit that defines it
+    shaken = M * (1 + 1e-14 * rng.normal(size=M.shape))
+    np.testing.assert_allclose(geometry.polar(shaken, near=near), W, atol=1e-11)
+    assert np.abs(geometry.polar(shaken) - geometry.polar(M)).max() > 1e-3  # without it rounding chooses
+    assert geometry.polar_rank(M) == 2
+
+
+def test_polar_with_nothing_to_go_by_is_still_orthonormal():
+    near = np.eye(6)[:, :3]
+    np.testing.assert_allclose(geometry.polar(np.zeros((6, 3)), near=near), near, atol=1e-14)
+    M = np.outer(near[:, 0], [0.0, 1.0, 0.0])  # its only direction is the first column of near
+    W = geometry.polar(M, near=near)
+    np.testing.assert_allclose(W.T @ W, np.eye(3), atol=1e-14)
+    np.testing.assert_allclose(W[:, 1], near[:, 0], atol=1e-14)
+
+
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, np.inf])
 def test_ball_maximiser_is_the_best_point_of_the_p_sphere(p):
     v = rng.normal(size=5)

@@ -33,15 +33,22 @@ class TestEveryOperator:
         np.testing.assert_allclose(operator.weight(U), operator.slope(U) / U, rtol=1e-12)
         assert np.isfinite(operator.weight(np.zeros(3))).all()
 
-    def test_promises(self, operator):
-        bend = operator.curvature(U)
+    def test_traits(self, operator):
+        bend, rho = operator.curvature(U), operator.value(U)
         assert operator.concave == bool((bend <= 0).all())
+        assert operator.convex == bool((bend >= 0).all())
+        # Concave in the square: the slope in u^2, psi(u)/(2u), does not increase.
+        assert operator.concave_in_square == bool((np.diff(operator.weight(U)) <= 1e-12).all())
+        homogeneous = operator.value(2 * U) / rho
+        assert (operator.degree is not None) == bool(np.ptp(homogeneous) < 1e-9)
+        if operator.degree is not None:
+            np.testing.assert_allclose(operator.slope(U) * U, operator.degree * rho, rtol=1e-12)
         assert (operator.value(U) <= operator.bound).all()
         assert (operator.slope(U) <= operator.lipschitz * (1 + 1e-12)).all()
 
     def test_data_in_other_units(self, operator):
         c = 2.0**7
-        same = operator.rescaled(c).value(c * U) * operator.unit_value(c)
+        same = operator.rescaled(c).value(c * U) * operator.value_scale(c)
         np.testing.assert_allclose(same, operator.value(U), rtol=1e-12)
 
     def test_parameter_object(self, operator):

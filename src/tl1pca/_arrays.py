@@ -13,29 +13,45 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+_TINY = {kind: float(np.finfo(kind).tiny) for kind in "efdg"}
+
+
+def compat() -> Any:
+    """The module array_api_compat.
+
+    scikit-learn 1.9 has version 1.15 of it inside, whose `maximum` of a torch
+    tensor takes no number; 1.16 is the first that does.
+    """
+    try:
+        import array_api_compat
+    except ModuleNotFoundError:
+        raise ImportError(
+            "arrays of torch, CuPy and the like need array-api-compat: pip install 'tl1pca[array]'."
+        ) from None
+    return array_api_compat
+
 
 def namespace(x: Any) -> Any:
     """Functions of the library that x belongs to."""
     if isinstance(x, (np.ndarray, np.generic)):
         return np
-    try:
-        from array_api_compat import array_namespace
-    except ModuleNotFoundError:
-        raise ImportError(
-            "arrays other than NumPy's need array-api-compat: pip install 'tl1pca[array]'."
-        ) from None
-    return array_namespace(x)
+    return compat().array_namespace(x)
 
 
-def like(a: Any, x: Any) -> Any:
+def is_array(x: Any) -> bool:
+    """Whether x is an array of a library other than NumPy, wherever it is."""
+    marks = ("__array_namespace__", "detach", "__cuda_array_interface__")
+    return not isinstance(x, (np.ndarray, np.generic)) and any(hasattr(x, mark) for mark in marks)
+
+
+def asarray_like(a: Any, x: Any) -> Any:
     """An array or number as an array of the library, device and precision of x."""
     if isinstance(x, np.ndarray):
         return np.asarray(a, dtype=x.dtype)
-    from array_api_compat import device, to_device
-
+    device = compat().device(x)
     if type(a) is type(x):
-        return cast(to_device(a, device(x)), x.dtype)
-    return namespace(x).asarray(np.array(a, order="C"), dtype=x.dtype, device=device(x))
+        return cast(compat().to_device(a, device), x.dtype)
+    return namespace(x).asarray(np.array(a, order="C"), dtype=x.dtype, device=device)
 
 
 def to_numpy(x: Any) -> Array:
@@ -76,7 +92,19 @@ def dots(x: Any, y: Any) -> Any:
 
 def tiny(x: Any) -> float:
     """Smallest normal number in the precision of x."""
+    if isinstance(x, np.ndarray):  # asked for all the time
+        return _TINY[x.dtype.char]
     return float(namespace(x).finfo(x.dtype).smallest_normal)
+
+
+def saturated(x: Any, factor: float = 1.0) -> Any:
+    """x / factor, back in the units of the data; the largest number of the type where that overflows."""
+    if not isinstance(x, np.ndarray | np.generic):
+        return x / factor
+    given = np.asarray(x)
+    most = np.finfo(given.dtype).max
+    with np.errstate(over="ignore"):
+        return np.clip(given / given.dtype.type(factor), -most, most)
 
 
 def double(x: Any) -> Any:

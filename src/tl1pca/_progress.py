@@ -13,7 +13,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def reporting_to(listener: Listener) -> Iterator[None]:
     """Have `listener` told of the iterations of this thread."""
     token = _listener.set(listener)
     try:
@@ -22,7 +22,7 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-def tell(task: str, objective: float) -> bool:
+def report_iteration(task: str, objective: float) -> bool:
     """Report an iteration; whether to stop."""
     listener = _listener.get()
     return listener is not None and listener(task, objective)

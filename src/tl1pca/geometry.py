@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ._arrays import columns, dots, like, namespace
+from ._arrays import asarray_like, columns, dots, namespace
 
 Array = NDArray[Any]
 
@@ -39,10 +39,33 @@ def tangent(gradient: Array, w: Array) -> Array:
     return np.asarray(gradient - (gradient @ w) * w)
 
 
-def polar(M: Array) -> Array:
-    """Orthonormal polar factor: the maximiser of trace(W'M) over W'W = I."""
-    U, _, Vt = linalg.svd(M, full_matrices=False)
-    return np.asarray(U @ Vt)
+def polar(M: Array, near: Array | None = None) -> Array:
+    """Orthonormal polar factor: the maximiser of trace(W'M) over W'W = I.
+
+    It is unique when M has full column rank. Otherwise `near` decides: of all
+    maximisers the one closest to it, the limit of polar(M + e near) for small
+    positive e. Without it rounding would choose.
+    """
+    U, s, Vt = linalg.svd(M, full_matrices=False)
+    rank = _positive(s, M)
+    if near is None or rank == len(s):
+        return np.asarray(U @ Vt)
+    fixed = U[:, :rank]
+    A, size, Bt = linalg.svd(project_out(near @ Vt[rank:].T, fixed), full_matrices=False)
+    known = _positive(size, M, 1.0)
+    basis = complete_basis(np.column_stack([fixed, A[:, :known]]), len(s))
+    return np.asarray(fixed @ Vt[:rank] + basis[:, rank:] @ Bt @ Vt[rank:])
+
+
+def polar_rank(M: Array) -> int:
+    """Columns of the polar factor that M decides."""
+    return _positive(linalg.svdvals(M), M)
+
+
+def _positive(s: Array, M: Array, largest: float | None = None) -> int:
+    """Singular values that are more than the roundings of a matrix like M, whose largest one is given."""
+    top = float(s.max(initial=0.0)) if largest is None else largest
+    return int(np.count_nonzero(s > 4 * max(M.shape) * np.finfo(M.dtype).eps * top))
 
 
 def sparse_maximizer(v: Array, n_nonzero: int) -> Array:
@@ -63,6 +86,32 @@ def sparse_maximizer(v: Array, n_nonzero: int) -> Array:
     w = np.zeros_like(v)
     w[keep] = np.where(v[keep] < 0, -shrunk, shrunk)
     return unit(w)
+
+
+def hard_threshold(v: Array, n_nonzero: int) -> Array:
+    """The `n_nonzero` largest entries of v at unit length: the linear maximizer over sparse unit vectors."""
+    w = np.zeros_like(v)
+    keep = np.argsort(-np.abs(v), kind="stable")[:n_nonzero]
+    w[keep] = v[keep]
+    return unit(w)
+
+
+def sphere_maximizer(v: Array, d: Array) -> Array:
+    """The unit w with the largest v'w - sum_j d_j w_j^2 / 2: w_j = v_j/(d_j + m), by bisection for m."""
+    least = float(d.min())
+    norm = float(np.linalg.norm(v))
+    if norm == 0.0:
+        return np.asarray((d == least) / np.sqrt(np.count_nonzero(d == least)))
+    # Relative to the least d, at which the sum of squares is infinite or, for v_j = 0, not larger than one.
+    gap = d - least
+    low, high = float(np.abs(v[gap == 0.0]).max()), norm
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if float(((v / (gap + middle)) ** 2).sum()) > 1.0:
+            low = middle
+        else:
+            high = middle
+    return unit(v / (gap + high))
 
 
 def ball_maximizer(v: Array, p: float, w: Array) -> Array:
@@ -117,7 +166,7 @@ def orthonormalize(W: Array) -> Array:
     """Orthonormal columns with the same nested spans and signs (Householder QR)."""
     xp = namespace(W)
     Q = xp.linalg.qr(W)[0]
-    return Q * xp.where(dots(Q, W[:, : Q.shape[1]]) < 0, like(-1.0, W), like(1.0, W))
+    return Q * xp.where(dots(Q, W[:, : Q.shape[1]]) < 0, asarray_like(-1.0, W), asarray_like(1.0, W))
 
 
 def largest_entry_signs(components: Array) -> Array:

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import namespace, to_numpy
+from .linear import conjugate_gradients
 from .rows import DenseRows, Rows
-from .statistics import some_rows, weighted_median
+from .statistics import subsample, weighted_median
 
 Array = NDArray[Any]
 
 CENTERS = (None, "mean", "median", "spatial_median")
 
-#: With more than twice so many rows the spatial median of a sample comes first.
-SAMPLE = 1000
+#: With more than twice so many rows the spatial median of a sample of them comes first.
+SAMPLE_ROWS = 1000
 
 
 def locate(rows: Rows, center: str | Sequence[float] | Array | None) -> Array:
@@ -40,12 +41,12 @@ def locate(rows: Rows, center: str | Sequence[float] | Array | None) -> Array:
     """
     n, d = rows.shape
     if center is None:
-        return rows.put(np.zeros(d))
+        return rows.asarray(np.zeros(d))
     if isinstance(center, str):
         if center == "mean":
             return rows.mean()
         if center == "median":
-            return rows.put(weighted_median(rows.take(np.arange(n)), host_weights(rows)))
+            return rows.asarray(weighted_median(rows.gather_rows(np.arange(n)), host_weights(rows)))
         if center == "spatial_median":
             return spatial_median(rows)
         raise ValueError(f"center must be one of {CENTERS} or a vector of length {d}, got {center!r}.")
@@ -56,7 +57,7 @@ def locate(rows: Rows, center: str | Sequence[float] | Array | None) -> Array:
         )
     if not np.isfinite(given).all():
         raise ValueError("center as a vector must be finite, got NaN or infinity in it.")
-    return rows.put(given)
+    return rows.asarray(given)
 
 
 def spatial_median(rows: Rows) -> Array:
@@ -81,25 +82,23 @@ def spatial_median(rows: Rows) -> Array:
     [0.5, 0.5]
     """
     n, d = rows.shape
-    many = n > 2 * SAMPLE and d > 1
-    index = some_rows(n, SAMPLE) if many else np.arange(n)
-    A, v = rows.take(index), host_weights(rows, index)
+    many = n > 2 * SAMPLE_ROWS and d > 1
+    index = subsample(n, SAMPLE_ROWS) if many else np.arange(n)
+    A, v = rows.gather_rows(index), host_weights(rows, index)
     if d == 1:  # the ordinary median; between two middle values the criterion is flat
-        return rows.put(weighted_median(A, v))
+        return rows.asarray(weighted_median(A, v))
     center, weights = weighted_median(A, v), np.ones(len(A)) if v is None else v
     tol = max(1e-11, 8 * float(np.finfo(rows.dtype).eps))
     if many:  # a start as good as a sample can tell
         center = center + _newton_median(DenseRows(A - center, weights=v), A - center, weights, 1e-3)
         tol = 1e-5
-    start = rows.put(center)
-    return start + _newton_median(rows.shifted(start), rows.put(A - center), rows.put(weights), tol)
+    start = rows.asarray(center)
+    return start + _newton_median(rows.shifted(start), rows.asarray(A - center), rows.asarray(weights), tol)
 
 
 def host_weights(rows: Rows, index: Array | None = None) -> Array | None:
     """Row weights, of some rows or of all, as a NumPy array."""
-    if rows.weights is None:
-        return None
-    return rows.pick(rows.weights, np.arange(rows.shape[0]) if index is None else index)
+    return rows.gather_weights(index)
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ class _Pull:
 
     total: float
     mass: float
-    force: Array
+    gradient: Array
 
 
 def _newton_median(rows: Rows, A: Array, v: Array, tol: float) -> Array:
@@ -120,7 +119,7 @@ def _newton_median(rows: Rows, A: Array, v: Array, tol: float) -> Array:
     squares = rows.map(lambda r: r * r, rows.norms())
     length = to_numpy(xp.sqrt(xp.sum(A * A, axis=1)))
     spread = float(np.median(length)) or float(np.sqrt(rows.largest(squares)))
-    delta, rounding = rows.put(np.zeros(rows.shape[1])), 500 * float(np.finfo(rows.dtype).eps)
+    delta, rounding = rows.asarray(np.zeros(rows.shape[1])), 500 * float(np.finfo(rows.dtype).eps)
     if spread == 0.0:
         return delta
     # With the curvature of a sample each step leaves a few per cent of the error of the last.
@@ -132,14 +131,14 @@ def _newton_median(rows: Rows, A: Array, v: Array, tol: float) -> Array:
         gap = float(distances[nearest])
         if gap <= 1e-6 * spread or (gap <= near and nearest != tried):
             tried, row = nearest, A[nearest, :]
-            away = _way_out(rows, squares, row)
+            away = _vardi_zhang_step(rows, squares, row)
             if away is None:
                 return row
             if gap <= 1e-6 * spread:  # where every step ends on the row again
                 delta = row + away
                 here = _pull(rows, squares, delta, spread)
         step = _newton_step(A - delta, v, here)
-        for move in (step, 0.25 * step, here.force / here.mass):  # the last, Weiszfeld's, never fails
+        for move in (step, 0.25 * step, here.gradient / here.mass):  # the last, Weiszfeld's, never fails
             there = _pull(rows, squares, delta + move, spread)
             # Near the minimum the sum is flat to rounding and only the step still tells.
             if there.total <= here.total * (1 + rounding):
@@ -159,16 +158,16 @@ def _distances(t: Any, squares: Any, size: float) -> Any:
 def _pull(rows: Rows, squares: Any, delta: Array, spread: float) -> _Pull:
     size, least = float(delta @ delta), 1e-12 * spread
 
-    def look(T: Any, s: Any) -> tuple[Any, ...]:
+    def evaluate(T: Any, s: Any) -> tuple[Any, ...]:
         r = _distances(T[:, 0], s, size)
         inverse = 1.0 / namespace(r).maximum(r, least)
         return inverse[:, None], r, inverse
 
-    (total, mass), G = rows.fold(look, delta[:, None], squares)
+    (total, mass), G = rows.map_reduce(evaluate, delta[:, None], squares)
     return _Pull(float(total), float(mass), G[:, 0] - float(mass) * delta)
 
 
-def _way_out(rows: Rows, squares: Any, row: Array) -> Array | None:
+def _vardi_zhang_step(rows: Rows, squares: Any, row: Array) -> Array | None:
     """Descent step from a row (Vardi and Zhang 2000); None if the row is the median.
 
     It is when the pull of the other rows does not exceed the weight there.
@@ -196,23 +195,13 @@ def _newton_step(A: Array, v: Array, here: _Pull) -> Array:
     xp = namespace(A)
     top = float(xp.max(abs(A)))
     if top == 0.0:
-        return here.force / here.mass
+        return here.gradient / here.mass
     # The matrix is free of units, and so are its parts: no cube over- or underflows.
     A = A / top
     length = xp.sqrt(xp.sum(A * A, axis=1))
     bend = v / xp.maximum(length, 1e-12) ** 3
     # On the sample the two parts balance exactly; scaled, their difference stays definite.
     share = here.mass / float(bend @ length**2)
-    x, r = xp.zeros_like(here.force), here.force
-    p, rr = r, float(r @ r)
-    stop = 1e-8 * rr
-    for _ in range(100):
-        q = here.mass * p - share * (A.T @ (bend * (A @ p)))
-        pq = float(p @ q)
-        if pq <= 0 or rr <= stop:
-            break
-        x = x + (rr / pq) * p
-        r = r - (rr / pq) * q
-        new = float(r @ r)
-        p, rr = r + (new / rr) * p, new
-    return x if bool(xp.any(x != 0)) else here.force / here.mass
+    matrix = lambda P: here.mass * P - share * (A.T @ (bend[:, None] * (A @ P)))  # noqa: E731
+    x = conjugate_gradients(matrix, here.gradient[:, None], tol=1e-4, max_iter=100)[:, 0]
+    return x if bool(xp.any(x != 0)) else here.gradient / here.mass

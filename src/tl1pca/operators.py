@@ -1,17 +1,19 @@
 """Component operators: what one projection or one residual contributes.
 
 An operator is an even function rho with rho(0) = 0, written for magnitudes
-``u = |t| >= 0``. It says what it promises (bounded, concave, Lipschitz) and
+``u = |t| >= 0``. It declares its traits (convex, concave, concave in the
+square, homogeneous, bounded, Lipschitz), by which solvers are chosen, and
 knows its slope psi = rho' and its curvature rho''. No data here, and nothing
 but arithmetic, so that it acts on the arrays of any library.
 
 Operators are scikit-learn parameter objects: they can be cloned, printed and
-searched, e.g. ``GridSearchCV(pca, {"operator__a": [0.5, 1, 2]})``.
+set from outside, e.g. ``pca.set_params(operator__a=2)``, and searched.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
 
@@ -19,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from ._arrays import like, namespace, tiny
+from ._arrays import asarray_like, namespace, tiny
 from .statistics import tl1_scale, weighted_median
 
 __all__ = ["TL1", "Cauchy", "Huber", "Lp", "Operator"]
@@ -31,9 +33,24 @@ class Operator(BaseEstimator, ABC):
     """Base of all operators; see "Add an operator" in CONTRIBUTING.md."""
 
     @property
+    def convex(self) -> bool:
+        """Whether rho is convex: it lies above its tangents, so a fixed point never descends."""
+        return False
+
+    @property
     def concave(self) -> bool:
         """Whether rho is concave in |t|: every maximum then lies off the kinks."""
         return False
+
+    @property
+    def concave_in_square(self) -> bool:
+        """Whether rho is concave in t^2: it lies below its parabolas, so reweighting never climbs."""
+        return False
+
+    @property
+    def degree(self) -> float | None:
+        """p where rho(ct) = c^p rho(t), so that psi(t) t = p rho(t); None where rho is not homogeneous."""
+        return None
 
     @property
     def bound(self) -> float:
@@ -48,6 +65,11 @@ class Operator(BaseEstimator, ABC):
     @property
     def adaptive(self) -> bool:
         """Whether a parameter is "auto", to be settled on the data by `resolve`."""
+        return False
+
+    @property
+    def scale_form(self) -> bool:
+        """Whether "auto" means that a scale is maximized, and not that it is settled once."""
         return False
 
     @abstractmethod
@@ -74,20 +96,70 @@ class Operator(BaseEstimator, ABC):
         """psi(u)/u, the weight of a row in a majorise-minimise step, finite at zero."""
         return self.slope(u) / namespace(u).maximum(u, np.finfo(np.float64).tiny ** 0.25)
 
-    def resolve(self, u: Array, weights: Array | None = None) -> Self:
-        """Settle parameters that are "auto" on the magnitudes u, (n,) or (n, B)."""
+    def resolve(self, u: Array, weights: Array | None = None, near: float | None = None) -> Self:
+        """Settle parameters that are "auto" on the magnitudes u, (n,) or (n, B), `near` a known value."""
         return self
 
     def rescaled(self, factor: float) -> Self:
         """Operator for data multiplied by `factor` with the same maximiser."""
         return self
 
-    def unit_value(self, factor: float) -> float:
+    def value_scale(self, factor: float) -> float:
         """Quotient of ``value(u)`` and ``rescaled(factor).value(factor * u)``."""
         return 1.0
 
 
-def _check_positive(name: str, value: object, owner: str, hint: str, allow_auto: bool = False) -> None:
+@dataclass(frozen=True)
+class Smoothed:
+    """rho(sqrt(t^2 + h^2)) of signed scores t: the operator with its kink spread over the width h.
+
+    What every dispersion sums, and what every solver differentiates. The
+    width is a number or one per direction, and zero leaves the kink sharp.
+    """
+
+    operator: Operator
+    width: Any = None
+
+    def size(self, T: Array) -> Array:
+        """|t|, or sqrt(t^2 + h^2)."""
+        if self.width is None:
+            return abs(T)
+        width = self.width if isinstance(self.width, float) else asarray_like(self.width, T)
+        return namespace(T).sqrt(T * T + width * width)
+
+    def value(self, T: Array) -> Array:
+        """rho in every score."""
+        return self.operator.value(self.size(T))
+
+    def value_and_slope(self, T: Array) -> tuple[Array, Array]:
+        """rho and its derivative in every score; a score of zero has no side to pull to."""
+        size = self.size(T)
+        return self.operator.value(size), self.direction(T, size) * self.operator.slope(size)
+
+    def slope(self, T: Array) -> Array:
+        """Derivative in every score."""
+        size = self.size(T)
+        return self.direction(T, size) * self.operator.slope(size)
+
+    def derivatives(self, T: Array) -> tuple[Array, Array]:
+        """First derivative in every score, and minus the second."""
+        size = self.size(T)
+        slope, curvature = self.operator.derivatives(size)
+        direction = self.direction(T, size)
+        if self.width is None:
+            return direction * slope, -curvature
+        square = direction * direction
+        bent = slope * (square - 1.0) / size - curvature * square
+        # A kink too narrow for the precision is as sharp as it can be told.
+        return direction * slope, namespace(T).maximum(bent, -(tiny(T) ** -0.5))
+
+    def direction(self, T: Array, size: Array) -> Array:
+        """t/|t|; a quotient is several times faster than a sign."""
+        return T / (size + tiny(T)) if self.width is None else T / size
+
+
+def check_positive(name: str, value: object, owner: str, hint: str, allow_auto: bool = False) -> None:
+    """Readable error for a parameter that is no positive number."""
     if allow_auto and isinstance(value, str) and value == "auto":
         return
     auto = " or 'auto'" if allow_auto else ""
@@ -125,6 +197,8 @@ class TL1(Operator):
         self.a = a
 
     concave = True
+    concave_in_square = True
+    scale_form = True
 
     @property
     def adaptive(self) -> bool:
@@ -142,7 +216,7 @@ class TL1(Operator):
         hint = (
             "It is in the units of the data; 1 to 10 times the median absolute projection is a usable range."
         )
-        _check_positive("a", self.a, "the Tl1 operator", hint, allow_auto=True)
+        check_positive("a", self.a, "the Tl1 operator", hint, allow_auto=True)
 
     # The factors are ordered so that no a and u in the floating range over- or underflows.
     def value(self, u: Array) -> Array:
@@ -169,10 +243,10 @@ class TL1(Operator):
         """A, in a form that keeps the precision of u: a plain number, or one per column."""
         if type(self.a) is float:  # asked for all the time
             return self.a
-        return float(self.a) if np.ndim(self.a) == 0 else like(self.a, u)
+        return float(self.a) if np.ndim(self.a) == 0 else asarray_like(self.a, u)
 
-    def resolve(self, u: Array, weights: Array | None = None) -> Self:
-        return self.at(tl1_scale(u, weights), u.max(initial=0.0)) if self.adaptive else self
+    def resolve(self, u: Array, weights: Array | None = None, near: float | None = None) -> Self:
+        return self.at(tl1_scale(u, weights, near), u.max(initial=0.0)) if self.adaptive else self
 
     def at(self, alpha: Array | float, largest: Array | float) -> Self:
         """The operator with a = alpha, one for each direction.
@@ -187,7 +261,7 @@ class TL1(Operator):
     def rescaled(self, factor: float) -> Self:
         return self if self.adaptive else type(self)(a=float(self.a) * factor)
 
-    def unit_value(self, factor: float) -> float:
+    def value_scale(self, factor: float) -> float:
         a = float(self.a)
         return (a + 1.0) / (a * factor + 1.0)
 
@@ -197,7 +271,7 @@ def _power_of(u: Array, exponent: float) -> Array:
     if isinstance(u, np.ndarray):
         return np.asarray(np.power(u, exponent, out=np.zeros_like(u), where=u > 0))
     xp = namespace(u)
-    return xp.where(u > 0, xp.where(u > 0, u, like(1.0, u)) ** exponent, like(0.0, u))
+    return xp.where(u > 0, xp.where(u > 0, u, asarray_like(1.0, u)) ** exponent, asarray_like(0.0, u))
 
 
 class Lp(Operator):
@@ -221,15 +295,27 @@ class Lp(Operator):
         self.p = p
 
     @property
+    def convex(self) -> bool:
+        return float(self.p) >= 1.0
+
+    @property
     def concave(self) -> bool:
         return float(self.p) <= 1.0
+
+    @property
+    def concave_in_square(self) -> bool:
+        return float(self.p) <= 2.0
+
+    @property
+    def degree(self) -> float:
+        return float(self.p)
 
     @property
     def lipschitz(self) -> float:
         return 1.0 if self.p == 1 else np.inf
 
     def check(self) -> None:
-        _check_positive("p", self.p, "the power operator", "p = 2 is classical PCA, p = 1 is PCA-L1.")
+        check_positive("p", self.p, "the power operator", "p = 2 is classical PCA, p = 1 is PCA-L1.")
 
     def value(self, u: Array) -> Array:
         return u if self.p == 1 else u ** float(self.p)
@@ -242,14 +328,18 @@ class Lp(Operator):
 
     def curvature(self, u: Array) -> Array:
         p = float(self.p)
+        if p == 1.0:  # and not zero times 1/u, which has no value where 1/u overflows
+            return namespace(u).zeros_like(u)
         return p * (p - 1.0) * _power_of(u, p - 2.0)
 
-    def unit_value(self, factor: float) -> float:
+    def value_scale(self, factor: float) -> float:
         return _power(factor, -float(self.p))
 
 
 class _ScaledOperator(Operator):
     """Operators of u/c whose c may be "auto": the median magnitude."""
+
+    concave_in_square = True
 
     def __init__(self, c: float | str = "auto"):
         self.c = c
@@ -260,9 +350,9 @@ class _ScaledOperator(Operator):
 
     def check(self) -> None:
         hint = "It is in the units of the data; 'auto' takes the median residual."
-        _check_positive("c", self.c, f"the {type(self).__name__} operator", hint, allow_auto=True)
+        check_positive("c", self.c, f"the {type(self).__name__} operator", hint, allow_auto=True)
 
-    def resolve(self, u: Array, weights: Array | None = None) -> Self:
+    def resolve(self, u: Array, weights: Array | None = None, near: float | None = None) -> Self:
         if not self.adaptive:
             return self
         middle = float(weighted_median(u, weights))
@@ -271,7 +361,7 @@ class _ScaledOperator(Operator):
     def rescaled(self, factor: float) -> Self:
         return self if self.adaptive else type(self)(c=float(self.c) * factor)
 
-    def unit_value(self, factor: float) -> float:
+    def value_scale(self, factor: float) -> float:
         return _power(factor, -2.0)
 
 
@@ -289,6 +379,8 @@ class Huber(_ScaledOperator):
     [1.0, 0.25]
     """
 
+    convex = True
+
     @property
     def lipschitz(self) -> float:
         return float(self.c)
@@ -301,7 +393,7 @@ class Huber(_ScaledOperator):
         return namespace(u).minimum(u, float(self.c))
 
     def curvature(self, u: Array) -> Array:
-        return namespace(u).where(u <= float(self.c), like(1.0, u), like(0.0, u))
+        return namespace(u).where(u <= float(self.c), asarray_like(1.0, u), asarray_like(0.0, u))
 
     def weight(self, u: Array) -> Array:
         c = float(self.c)

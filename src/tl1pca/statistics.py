@@ -6,7 +6,6 @@ that occurs twice give the same number.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +20,7 @@ Array = NDArray[Any]
 NORMAL_CONSISTENCY = 1.7450738164605932
 
 
-def some_rows(n: int, most: int = 20_000, rng: np.random.RandomState | None = None) -> Array:
+def subsample(n: int, most: int = 20_000, rng: np.random.RandomState | None = None) -> Array:
     """Indices of at most `most` of n rows, ordered; the default is enough for a median or a mode.
 
     A random one of every n/most consecutive rows; with a fixed seed unless a
@@ -33,14 +32,16 @@ def some_rows(n: int, most: int = 20_000, rng: np.random.RandomState | None = No
     return np.asarray((np.arange(most) + rng.uniform(size=most)) * (n / most), dtype=np.intp)
 
 
-def weighted_median(values: Array, weights: Array | None = None) -> Array:
+def weighted_median(values: Array, weights: Array | None = None, *, lower: bool = False) -> Array:
     """Median along the first axis.
 
     Parameters
     ----------
     values : ndarray of shape (n,) or (n, m)
-    weights : ndarray of shape (n,), optional
+    weights : ndarray of shape (n,) or (n, m), optional
         Non-negative; the median of the observations repeated so often.
+    lower : bool, default=False
+        Where two values share the middle, the lower one and not their mean.
 
     Returns
     -------
@@ -57,17 +58,17 @@ def weighted_median(values: Array, weights: Array | None = None) -> Array:
         return np.asarray(0.5 * ordered[middle[0]] + 0.5 * ordered[middle[1]])
     order = np.argsort(values, axis=0, kind="stable")
     ordered = np.take_along_axis(values, order, axis=0)
-    mass = np.cumsum(weights[order], axis=0)
+    each = weights[order] if weights.ndim == 1 else np.take_along_axis(weights, order, axis=0)
+    mass = np.cumsum(each, axis=0)
     half = 0.5 * mass[-1]
     # At exactly half the mass the median is the midpoint, as for an even count.
-    lower = np.argmax(mass >= half * (1 - 1e-12), axis=0)
-    upper = np.argmax(mass > half * (1 + 1e-12), axis=0)
-    take = np.take_along_axis
-    ends = [take(ordered, np.expand_dims(i, 0), axis=0)[0] for i in (lower, upper)]
+    first = np.argmax(mass >= half * (1 - 1e-12), axis=0)
+    last = first if lower else np.argmax(mass > half * (1 + 1e-12), axis=0)
+    ends = [np.take_along_axis(ordered, np.expand_dims(i, 0), axis=0)[0] for i in (first, last)]
     return np.asarray(0.5 * ends[0] + 0.5 * ends[1])
 
 
-def tl1_scale(magnitudes: Array, weights: Array | None = None) -> Array:
+def tl1_scale(magnitudes: Array, weights: Array | None = None, start: Array | float | None = None) -> Array:
     """Scale alpha of a sample: the root of ``mean u / (alpha + u) = 1/2``.
 
     The operator is the Tl1 operator up to a constant, so alpha is an M-scale:
@@ -80,6 +81,8 @@ def tl1_scale(magnitudes: Array, weights: Array | None = None) -> Array:
     magnitudes : ndarray of shape (n,) or (n, m)
         Non-negative.
     weights : ndarray of shape (n,), optional
+    start : float or ndarray of shape (m,), optional
+        A guess that saves some of the iterations; the mean by default.
 
     Returns
     -------
@@ -92,44 +95,21 @@ def tl1_scale(magnitudes: Array, weights: Array | None = None) -> Array:
     3.0
     """
     u = magnitudes.astype(np.float64, copy=False)
-    v = np.ones(len(u)) if weights is None else weights.astype(np.float64, copy=False)
-    v = v / v.sum()
-    if u.ndim == 1:
-        return np.asarray(_one_tl1_scale(u, v))
+    v = np.full(len(u), 1.0 / len(u)) if weights is None else weights / weights.sum(dtype=np.float64)
 
     def moments(alpha: Array) -> tuple[Array, Array]:
         q = alpha / (alpha + u)
         return v @ q, v @ (q * q)
 
     alive = v @ (u > 0) > 0.5 + 1e-12
-    return np.where(alive, solve_tl1_scale(moments, np.where(alive, v @ u, 1.0)), 0.0)
-
-
-def _one_tl1_scale(u: Array, v: Array) -> float:
-    """`solve_tl1_scale` for a single sample, in plain numbers: solvers ask for it all the time."""
-    if float(v @ (u > 0)) <= 0.5 + 1e-12:
-        return 0.0
-    s, low, high = math.log(float(v @ u)), -math.inf, math.inf
-    for _ in range(200):
-        alpha = math.exp(s)
-        q = alpha / (alpha + u)
-        first, second = float(v @ q), float(v @ (q * q))
-        excess = 0.5 - first
-        if excess >= 0:
-            low = s
-        else:
-            high = s
-        new = s + min(max(excess / max(first - second, 1e-300), -3.0), 3.0)
-        if not low <= new <= high and math.isfinite(low + high):
-            new = 0.5 * (low + high)
-        if abs(new - s) <= 1e-8:
-            return math.exp(new)
-        s = new
-    return math.exp(s)
+    return solve_tl1_scale(moments, v @ u if start is None else start, alive)
 
 
 def solve_tl1_scale(
-    moments: Callable[[Array], tuple[Array, Array]], start: Array, tol: float = 1e-8
+    moments: Callable[[Array], tuple[Array, Array]],
+    start: Array | float,
+    alive: Array | bool = True,
+    tol: float = 1e-8,
 ) -> Array:
     """Roots alpha of ``mean q = 1/2`` with q = alpha/(alpha + u), for several samples at once.
 
@@ -142,6 +122,8 @@ def solve_tl1_scale(
         Takes the alphas and returns the means of q and of q^2.
     start : ndarray of shape (m,)
         Positive.
+    alive : ndarray of bool of shape (m,), default=True
+        Samples that have a root; it is zero for the others.
     tol : float, default=1e-8
         Relative step at which to stop; the next one would be its square.
 
@@ -149,19 +131,28 @@ def solve_tl1_scale(
     -------
     ndarray of shape (m,)
     """
-    s = np.log(start)
+    s, farthest = np.log(np.where(alive, start, 1.0)), 3.0
     low, high = np.full_like(s, -np.inf), np.full_like(s, np.inf)
     for _ in range(200):
         first, second = moments(np.exp(s))
-        excess = 0.5 - first  # positive while alpha is too small
-        low, high = np.where(excess >= 0, s, low), np.where(excess < 0, s, high)
-        step = np.clip(excess / np.maximum(first - second, 1e-300), -3.0, 3.0)
-        middle = 0.5 * (low + high)
-        new = np.where((s + step >= low) & (s + step <= high) | ~np.isfinite(middle), s + step, middle)
-        if np.abs(new - s).max() <= tol:
-            return np.exp(new)
-        s = new
-    return np.exp(s)
+        step = np.where(alive, tl1_scale_step(first, second, farthest), 0.0)
+        size = float(np.abs(step).max())
+        if size > 0.1:  # the second derivative is below the first: shorter steps need no bracket
+            farthest *= 2.0
+            small = first <= 0.5
+            low, high = np.where(small, s, low), np.where(small, high, s)
+            out, middle = (s + step < low) | (s + step > high), 0.5 * (low + high)
+            step = np.where(out & np.isfinite(middle), middle - s, step)
+        s = s + step
+        if size <= tol:
+            break
+    return np.where(alive, np.exp(s), 0.0)
+
+
+def tl1_scale_step(first: Array, second: Array, farthest: float = 3.0) -> Array:
+    """Newton step of log(alpha) towards ``mean q = 1/2``, from the means of q and of q^2."""
+    step = (0.5 - first) / np.maximum(first - second, 1e-300)
+    return np.asarray(np.minimum(np.maximum(step, -farthest), farthest))
 
 
 def shortest_interval(ordered: Array, count: int) -> tuple[Array, Array]:
@@ -192,8 +183,7 @@ def main_mode(x: Array, count: int, window: float = 2.5) -> tuple[float, float]:
     centre, half = (float(value[0]) for value in shortest_interval(S[None], count))
     S = S - centre
     mu, s = 0.0, half / float(ndtri(0.5 + 0.5 * majority_share(count / len(x))))
-    density = np.exp(-0.5 * window**2) / np.sqrt(2.0 * np.pi)
-    correction = 1.0 / (1.0 - 2.0 * window * density / (2.0 * float(ndtr(window)) - 1.0))
+    correction = _truncation_correction(window)
     first, second = np.append(0.0, np.cumsum(S)), np.append(0.0, np.cumsum(S * S))
     a = b = -1
     for _ in range(50):
@@ -204,3 +194,55 @@ def main_mode(x: Array, count: int, window: float = 2.5) -> tuple[float, float]:
         mu = float(first[b] - first[a]) / (b - a)
         s = float(np.sqrt(correction * max(float(second[b] - second[a]) / (b - a) - mu**2, 0.0)))
     return centre + mu, s
+
+
+def main_mode_of_counts(values: Array, counts: Array, window: float = 2.5) -> tuple[float, float]:
+    """`main_mode` of a sample of which only a histogram is left.
+
+    Parameters
+    ----------
+    values : ndarray of shape (m,)
+        Of the bins, increasing.
+    counts : ndarray of shape (m,)
+        Mass in each bin, not all zero.
+    window : float, default=2.5
+
+    Returns
+    -------
+    location, scale : float
+
+    Examples
+    --------
+    >>> values = np.arange(-40.0, 41.0) / 10
+    >>> counts = np.exp(-0.5 * values**2) + 5.0 * (values == 4.0)
+    >>> location, scale = main_mode_of_counts(values, counts)
+    >>> round(abs(location), 3), round(scale, 1)
+    (0.0, 1.0)
+    """
+    first, second, mass = (
+        np.append(0.0, np.cumsum(counts * part)) for part in (values, values * values, np.ones(len(values)))
+    )
+    total = float(mass[-1])
+    last = np.searchsorted(mass, mass[:-1] + 0.5 * total * (1 - 1e-12))
+    begin = np.flatnonzero(last < len(mass))
+    length = values[last[begin] - 1] - values[begin]
+    best = int(np.argmin(length))
+    mu = float(0.5 * (values[begin[best]] + values[last[begin[best]] - 1]))
+    s = 0.5 * float(length[best]) / float(ndtri(0.5 + 0.5 * majority_share(0.5)))
+    correction = _truncation_correction(window)
+    a = b = -1
+    for _ in range(50):
+        before = a, b
+        a, b = (int(i) for i in np.searchsorted(values, (mu - window * s, mu + window * s * (1 + 1e-12))))
+        inside = float(mass[b] - mass[a])
+        if (a, b) == before or inside < 0.4 * total or s == 0.0:
+            break
+        mu = float(first[b] - first[a]) / inside
+        s = float(np.sqrt(correction * max(float(second[b] - second[a]) / inside - mu**2, 0.0)))
+    return mu, s
+
+
+def _truncation_correction(window: float) -> float:
+    """Variance of a normal sample over that of its values within `window` standard deviations."""
+    density = np.exp(-0.5 * window**2) / np.sqrt(2.0 * np.pi)
+    return float(1.0 / (1.0 - 2.0 * window * density / (2.0 * float(ndtr(window)) - 1.0)))

@@ -16,7 +16,7 @@ V = rng.integers(1, 4, size=200).astype(float)
 @pytest.mark.parametrize("weights", [None, V])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_scatter_of_centred_sparse_rows(monkeypatch, weights, dtype):
-    monkeypatch.setattr("tl1pca.rows.sparse._BLOCK", 7 * 50)
+    monkeypatch.setattr("tl1pca.rows.sparse._FILLED_ENTRIES", 7 * 50)
     rows = SparseRows(sp.csr_array(X.astype(dtype)), weights=weights)
     mean = rows.mean()
     v = np.ones(200) if weights is None else weights
@@ -33,7 +33,7 @@ def test_distances_of_rows_in_the_span_keep_their_digits():
     Q = np.linalg.qr(np.column_stack([data[3] - m, data[7] - m, rng.normal(size=50)]))[0]
     rows = SparseRows(sp.csr_array(data), m)
     C = data - m
-    T, r = rows.split(Q)
+    T, r = rows.scores_and_distances(Q)
     np.testing.assert_allclose(T, C @ Q, atol=1e-12)
     np.testing.assert_allclose(r, np.linalg.norm(C - C @ Q @ Q.T, axis=1), rtol=1e-10, atol=1e-14)
     np.testing.assert_allclose(rows.norms(), np.linalg.norm(C, axis=1), rtol=1e-10, atol=1e-14)
@@ -53,7 +53,7 @@ def test_single_precision_distances():
 def test_entries_given_twice_are_sums_and_x_is_not_changed():
     twice = sp.csr_matrix((np.array([1.0, 2.0, 4.0]), np.array([1, 1, 0]), np.array([0, 2, 3])), shape=(2, 2))
     np.testing.assert_array_equal(SparseRows(twice).norms(), [3.0, 4.0])
-    assert SparseRows(twice).extent() == 4.0
+    assert SparseRows(twice).max_abs() == 4.0
     assert twice.nnz == 3
 
 
@@ -66,14 +66,16 @@ def test_nothing_large_is_filled_in():
     tracemalloc.start()
     rows = SparseRows(big)
     rows = rows.shifted(rows.mean())
-    rows.fold(lambda T: (np.sign(T), abs(T)), W)
-    T, r = rows.split(W)
+    rows.map_reduce(lambda T: (np.sign(T), abs(T)), W)
+    T, r = rows.scores_and_distances(W)
     rows.pullback(T)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100e6
     few = np.arange(50)
-    np.testing.assert_allclose(rows.pick(r, few) ** 2 + (T[few] ** 2).sum(axis=1), rows.norms()[few] ** 2)
+    np.testing.assert_allclose(
+        rows.gather_scores(r, few) ** 2 + (T[few] ** 2).sum(axis=1), rows.norms()[few] ** 2
+    )
 
 
 def test_a_scatter_matrix_that_is_too_large():

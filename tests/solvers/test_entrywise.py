@@ -11,7 +11,6 @@ from tl1pca.solvers.entrywise import (
     fit_l1_best_hyperplane,
     fit_l1_low_rank,
     fit_l1_star,
-    l1_scores,
 )
 
 SOLVERS = ["median", "lp"]
@@ -212,17 +211,6 @@ def test_nothing_observed():
     result = fit_l1_low_rank(np.full((4, 3), np.nan), 2, observed=np.zeros((4, 3)))
     assert not result.scores.any()
     assert gap(result.loadings.T) < 1e-10
-
-
-def test_scores_of_new_rows():
-    X, V = noisy(8), np.linalg.qr(np.random.default_rng(0).normal(size=(12, 3)))[0]
-    np.testing.assert_allclose(l1_scores(X, 2 * V), X @ V / 2, atol=1e-12)
-    observed = np.random.default_rng(2).random(X.shape) > 0.3
-    observed[0], observed[1, 2:] = False, False
-    scores = l1_scores(np.where(observed, X, np.nan), V, observed)
-    assert not scores[0].any()
-    for x, seen, score in zip(X[1:], observed[1:], scores[1:]):
-        np.testing.assert_allclose(score, np.linalg.lstsq(V[seen], x[seen], rcond=None)[0], atol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import double, like, namespace, to_numpy
-from .base import Fold, Lift, Rows
+from .._arrays import asarray_like, compat, double, namespace, to_numpy
+from .base import Lift, MapReduce, Rows
 
 Array = NDArray[Any]
 
 # Entries of a block in the verbs that need a temporary as large as the block.
-_BLOCK = 1 << 26
+_BLOCK_ENTRIES = 1 << 26
 # Entries of the scores of a block: what is left of a pass beside the data.
-_SCORES = 1 << 27
+_SCORES_ENTRIES = 1 << 27
 # Columns of a sample up to which the host is faster than the launches of many small kernels.
-_HOST_BELOW = 256
+_HOST_COLUMNS = 256
 
 
 class ArrayRows(Rows):
@@ -55,12 +55,12 @@ class ArrayRows(Rows):
         mass = self._xp.sum(Z, axis=0)
         return G - (self._mean * mass if Z.ndim == 1 else self._mean[:, None] * mass[None, :])
 
-    def fold(self, fn: Fold, W: Array, *Z: Any) -> tuple[list[Array], Array]:
+    def map_reduce(self, fn: MapReduce, W: Array, *Z: Any) -> tuple[list[Array], Array]:
         xp, shift = self._xp, None if self._mean is None else self._mean @ W
         G: Any = None
         mass: Any = None
         totals: list[Any] | None = None
-        for block in self._blocks(_SCORES // max(W.shape[1], 1)):
+        for block in self._blocks(_SCORES_ENTRIES // max(W.shape[1], 1)):
             A = self._X[block, :]
             T = _times(A, W)
             if shift is not None:
@@ -82,28 +82,22 @@ class ArrayRows(Rows):
 
     def gram(self, weights: Any = None) -> Array:
         v = self.weights if weights is None else (weights if self.weights is None else self.weights * weights)
-        root, C = None if v is None else self._xp.sqrt(v), self.put(np.zeros((self.shape[1],) * 2))
-        for block in self._blocks(_BLOCK // max(self.shape[1], 1)):
+        root, C = None if v is None else self._xp.sqrt(v), self.asarray(np.zeros((self.shape[1],) * 2))
+        for block in self._blocks(_BLOCK_ENTRIES // max(self.shape[1], 1)):
             A = self._centred(block)
             A = A if root is None else A * root[block][:, None]
             C = C + A.T @ A
         return C
 
-    def split(self, W: Array) -> tuple[Any, Any]:
+    def scores_and_distances(self, W: Array) -> tuple[Any, Any]:
         xp, scores, lengths = self._xp, [], []
-        for block in self._blocks(_BLOCK // max(self.shape[1], 1)):
+        for block in self._blocks(_BLOCK_ENTRIES // max(self.shape[1], 1)):
             A = self._centred(block)
             T = A @ W
-            A = A - T @ W.T
+            A = A - T @ W.T if W.shape[1] else A
             scores.append(T)
             lengths.append(xp.linalg.vector_norm(A, axis=1))
         return xp.concat(scores, axis=0), xp.concat(lengths, axis=0)
-
-    def norms(self) -> Any:
-        blocks = self._blocks(_BLOCK // max(self.shape[1], 1))
-        return self._xp.concat(
-            [self._xp.linalg.vector_norm(self._centred(b), axis=1) for b in blocks], axis=0
-        )
 
     def mean(self) -> Array:
         v = self.weights
@@ -126,20 +120,23 @@ class ArrayRows(Rows):
     def largest(self, Z: Any) -> float:
         return float(self._xp.max(Z))
 
-    def pick(self, Z: Any, index: Array) -> Array:
+    def gather_scores(self, Z: Any, index: Array) -> Array:
         return to_numpy(self._xp.take(Z, self._index(index), axis=0))
 
-    def put(self, a: Array) -> Array:
-        return like(a, self._X)
+    def to_user(self, Z: Any) -> Any:
+        return Z
 
-    def take(self, index: Array) -> Array:
+    def asarray(self, a: Array) -> Array:
+        return asarray_like(a, self._X)
+
+    def gather_rows(self, index: Array) -> Array:
         A = to_numpy(self._xp.take(self._X, self._index(index), axis=0))
         return A if self._mean is None else A - to_numpy(self._mean)
 
     def array(self) -> Any:
         return self._centred(slice(None))
 
-    def sample(self, index: Array) -> ArrayRows:
+    def subset(self, index: Array) -> ArrayRows:
         chosen = self._index(index)
         weights = None if self.weights is None else self._xp.take(self.weights, chosen, axis=0)
         return ArrayRows(self._xp.take(self._X, chosen, axis=0), self._mean, weights)
@@ -147,28 +144,26 @@ class ArrayRows(Rows):
     def shifted(self, center: Array) -> ArrayRows:
         return ArrayRows(self._X, center if self._mean is None else self._mean + center, self.weights)
 
-    def compact(self) -> tuple[ArrayRows, Lift]:
+    def to_row_space(self) -> tuple[ArrayRows, Lift]:
         Q, R = self._xp.linalg.qr(self._centred(slice(None)).T)
         return ArrayRows(R.T, weights=self.weights), lambda U: Q @ U
 
     def scaled(self, factor: float) -> ArrayRows:
         return ArrayRows(self._X * factor, None if self._mean is None else self._mean * factor, self.weights)
 
-    def extent(self) -> float:
-        blocks = self._blocks(_BLOCK // max(self.shape[1], 1))
+    def max_abs(self) -> float:
+        blocks = self._blocks(_BLOCK_ENTRIES // max(self.shape[1], 1))
         ends = [(self._xp.max(self._X[b, :]), -self._xp.min(self._X[b, :])) for b in blocks]
         return float(np.max([float(end) for pair in ends for end in pair]))
 
-    def precise(self, index: Array) -> Rows:
-        if self.shape[1] <= _HOST_BELOW:
-            return super().precise(index)
-        few = self.sample(index)
+    def subset_float64(self, index: Array) -> Rows:
+        if self.shape[1] <= _HOST_COLUMNS:
+            return super().subset_float64(index)
+        few = self.subset(index)
         return ArrayRows(double(few._centred(slice(None))))
 
     def _index(self, index: Array) -> Any:
-        from array_api_compat import device
-
-        return self._xp.asarray(np.asarray(index, dtype=np.int64), device=device(self._X))
+        return self._xp.asarray(np.asarray(index, dtype=np.int64), device=compat().device(self._X))
 
     def _centred(self, block: slice) -> Any:
         A = self._X[block, :]

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Fold
+from .base import MapReduce, Rows
 from .dense import DenseRows
-from .host import HostRows
 from .sources import Source
 
 Array = NDArray[Any]
 
 
-class BlockRows(HostRows):
+class BlockRows(Rows):
     """Adapter for a source; every verb reads it once, and each block is a `DenseRows`.
 
     In memory are three blocks of 16 MiB (or the chunks or row groups of the
@@ -37,8 +36,14 @@ class BlockRows(HostRows):
     def __init__(
         self, source: Source, mean: Array | None = None, weights: Array | None = None, factor: float = 1.0
     ):
-        super().__init__(source.shape, source.dtype, weights)
+        self.shape, self.dtype, self.weights = source.shape, source.dtype, weights
         self._source, self._mean, self._factor = source, mean, factor
+
+    def map_blocks(self, fn: Callable[[Rows], Any]) -> Any:
+        found = [fn(rows) for _, rows in self._parts()]
+        if isinstance(found[0], tuple):
+            return tuple(np.concatenate(pieces) for pieces in zip(*found))
+        return np.concatenate(found)
 
     def project(self, W: Array) -> Array:
         T = np.empty((self.shape[0], *W.shape[1:]), dtype=self.dtype, order="F")
@@ -49,43 +54,33 @@ class BlockRows(HostRows):
     def pullback(self, Z: Array) -> Array:
         return self._sum(lambda block, rows: rows.pullback(Z[block]))
 
-    def fold(self, fn: Fold, W: Array, *Z: Array) -> tuple[list[Array], Array]:
+    def map_reduce(self, fn: MapReduce, W: Array, *Z: Array) -> tuple[list[Array], Array]:
         sums: list[Any] = []
         for block, rows in self._parts():
-            totals, G = rows.fold(fn, W, *(z[block] for z in Z))
+            totals, G = rows.map_reduce(fn, W, *(z[block] for z in Z))
             sums = [a + b for a, b in zip(sums, [G, *totals])] if sums else [G, *totals]
         return sums[1:], sums[0]
 
     def gram(self, weights: Array | None = None) -> Array:
         return self._sum(lambda block, rows: rows.gram(None if weights is None else weights[block]))
 
-    def split(self, W: Array) -> tuple[Array, Array]:
+    def scores_and_distances(self, W: Array) -> tuple[Array, Array]:
         T = np.empty((self.shape[0], W.shape[1]), dtype=self.dtype, order="F")
         r = np.empty(self.shape[0], dtype=self.dtype)
         for block, rows in self._parts():
-            T[block], r[block] = rows.split(W)
+            T[block], r[block] = rows.scores_and_distances(W)
         return T, r
-
-    def norms(self) -> Array:
-        length = np.empty(self.shape[0], dtype=self.dtype)
-        for block, rows in self._parts():
-            length[block] = rows.norms()
-        return length
 
     def mean(self) -> Array:
         total = self._sum(lambda block, rows: rows.mass * rows.mean().astype(np.float64))
-        return self.put(total / self.mass)
+        return self.asarray(total / self.mass)
 
-    def take(self, index: Array) -> Array:
-        self._check_size(len(index))
-        A = self._scaled(self._source.take(index))
+    def gather_rows(self, index: Array) -> Array:
+        self._check_loadable(len(index))
+        A = self._scaled(self._source.gather_rows(index))
         if self._mean is not None:
             A -= self._mean
         return A
-
-    def sample(self, index: Array) -> DenseRows:
-        weights = None if self.weights is None else self.weights[index]
-        return DenseRows(self.take(index), weights=weights)
 
     def shifted(self, center: Array) -> BlockRows:
         mean = center if self._mean is None else self._mean + center
@@ -95,8 +90,8 @@ class BlockRows(HostRows):
         mean = None if self._mean is None else self._mean * self.dtype.type(factor)
         return BlockRows(self._source, mean, self.weights, self._factor * factor)
 
-    def extent(self) -> float:
-        return abs(self._factor) * self._source.survey()
+    def max_abs(self) -> float:
+        return abs(self._factor) * self._source.max_abs()
 
     def _scaled(self, A: Array) -> Array:
         return A if self._factor == 1.0 else A * self.dtype.type(self._factor)

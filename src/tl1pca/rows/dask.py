@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Fold, Rows
+from .base import MapReduce, Rows
 from .dense import DenseRows
 
 Array = NDArray[Any]
@@ -29,9 +29,9 @@ Array = NDArray[Any]
 #: Partial sums that are added up by one task; so many come to this process at most.
 FAN_IN = 16
 #: Bytes from which directions travel once to each worker, and not with every task.
-_PACKET = 1 << 16
+_PACKET_BYTES = 1 << 16
 #: Seconds between looks at the cluster while it works, and how long it may be without any worker.
-POLL, PATIENCE = 5.0, 120.0
+POLL_SECONDS, PATIENCE_SECONDS = 2.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -91,18 +91,18 @@ class DaskRows(Rows):
         return Parts(self._ask("project", W, mean=self._mean), meta)
 
     def pullback(self, Z: Parts) -> Array:
-        return self.put(self._sum(self._ask("pullback", handles=(Z,), mean=self._mean)))
+        return self.asarray(self._sum(self._ask("pullback", handles=(Z,), mean=self._mean)))
 
-    def fold(self, fn: Fold, W: Array, *Z: Parts) -> tuple[list[Array], Array]:
-        totals, G = self._sum(self._ask("fold", fn, W, handles=Z, mean=self._mean))
-        return totals, self.put(G)
+    def map_reduce(self, fn: MapReduce, W: Array, *Z: Parts) -> tuple[list[Array], Array]:
+        totals, G = self._sum(self._ask("map_reduce", fn, W, handles=Z, mean=self._mean))
+        return totals, self.asarray(G)
 
     def gram(self, weights: Parts | None = None) -> Array:
         handles = () if weights is None else (weights,)
-        return self.put(self._sum(self._ask("gram", handles=handles, mean=self._mean)))
+        return self.asarray(self._sum(self._ask("gram", handles=handles, mean=self._mean)))
 
-    def split(self, W: Array) -> tuple[Parts, Parts]:
-        pairs = self._ask("split", W, mean=self._mean)
+    def scores_and_distances(self, W: Array) -> tuple[Parts, Parts]:
+        pairs = self._ask("scores_and_distances", W, mean=self._mean)
         metas = np.empty((0, W.shape[1]), dtype=self.dtype), np.empty(0, dtype=self.dtype)
         T, r = (Parts(self._map(itemgetter(i), pairs, name="part"), meta) for i, meta in enumerate(metas))
         return T, r
@@ -112,7 +112,7 @@ class DaskRows(Rows):
 
     def mean(self) -> Array:
         ones = Parts(self._map(np.ones, self._lengths.tolist(), name="mean"), np.empty(0))
-        return self.put(self._sum(self._ask("pullback", handles=(ones,), mean=self._mean)) / self.mass)
+        return self.asarray(self._sum(self._ask("pullback", handles=(ones,), mean=self._mean)) / self.mass)
 
     # ---------------------------------------------------------------- handles
     def map(self, fn: Callable[..., Any], *Z: Parts) -> Parts:
@@ -127,7 +127,7 @@ class DaskRows(Rows):
     def largest(self, Z: Parts) -> float:
         return float(self._joined(self._ask("largest", handles=(Z,)), np.max))
 
-    def pick(self, Z: Parts, index: Array) -> Array:
+    def gather_scores(self, Z: Parts, index: Array) -> Array:
         """Some rows of a handle; only the partitions that hold them are asked."""
         index = np.asarray(index)
         home = np.searchsorted(self._ends, index, side="right")
@@ -141,7 +141,7 @@ class DaskRows(Rows):
             out[at] = part
         return out
 
-    def owned(self, Z: Parts) -> Any:
+    def to_user(self, Z: Parts) -> Any:
         """A handle as a Dask array, still on the workers."""
         from dask import array
 
@@ -154,16 +154,9 @@ class DaskRows(Rows):
         )
 
     # ---------------------------------------------------------------- rows themselves
-    def put(self, a: Array) -> Array:
-        return np.asarray(a, dtype=self.dtype)
-
-    def take(self, index: Array) -> Array:
-        A = self.pick(self._blocks, index)
+    def gather_rows(self, index: Array) -> Array:
+        A = self.gather_scores(self._blocks, index)
         return A if self._mean is None else A - self._mean
-
-    def sample(self, index: Array) -> DenseRows:
-        weights = None if self.weights is None else self.pick(self.weights, index)
-        return DenseRows(self.take(index), weights=weights)
 
     def shifted(self, center: Array) -> DaskRows:
         mean = center if self._mean is None else self._mean + center
@@ -175,8 +168,8 @@ class DaskRows(Rows):
         mean = None if self._mean is None else self._mean * by
         return DaskRows(self._client, blocks, self._lengths, mean, self.weights, self._mass)
 
-    def extent(self) -> float:
-        return float(self._joined(self._ask("extent"), np.max))
+    def max_abs(self) -> float:
+        return float(self._joined(self._ask("max_abs"), np.max))
 
     # ---------------------------------------------------------------- the cluster
     def _ask(
@@ -189,7 +182,7 @@ class DaskRows(Rows):
         packet: Any = dumps((verb, given, mean))
         n = len(self._lengths)
         weights = [None] * n if self.weights is None else self.weights.futures
-        if len(packet) > _PACKET:
+        if len(packet) > _PACKET_BYTES:
             (packet,) = self._map(bytes, [packet], name="packet")
         return self._map(
             _answer,
@@ -254,14 +247,27 @@ def open_rows(X: Any, weights: Any = None) -> DaskRows:
             "fitting a Dask collection of this size needs a client, and there is none: "
             "from dask.distributed import Client; client = Client()."
         )
+    X = known_length(X)
     blocks = Parts(_computed(client, X), np.empty((0, X.shape[1]), dtype=X.dtype))
-    lengths = np.array(X.chunks[0])
-    if np.isnan(lengths).any():
-        lengths = np.array(gather(client, submit(client, len, blocks.futures, name="length")))
-    lengths = lengths.astype(np.int64)
+    shapes = gather(client, submit(client, np.shape, blocks.futures, name="shape"))
+    for declared, shape in zip(X.chunks[0], shapes):
+        if len(shape) != 2 or shape[1] != X.shape[1] or not (np.isnan(declared) or declared == shape[0]):
+            raise ValueError(
+                f"a block of the Dask array has shape {shape} and declares {(declared, X.shape[1])}: whoever "
+                "made it said otherwise, map_blocks without chunks= for instance."
+            )
+    lengths = np.array([shape[0] for shape in shapes], dtype=np.int64)
     if weights is None:
         return DaskRows(client, blocks, lengths)
     return _weighted(client, blocks, lengths, weights)
+
+
+def known_length(X: Any) -> Any:
+    """A Dask array whose number of rows is known, computed once on the workers where there are some."""
+    if not np.isnan(X.shape[0]):
+        return X
+    X = X.copy() if find_client() is None else X.persist()
+    return X.compute_chunk_sizes()
 
 
 def _weighted(client: Any, blocks: Parts, lengths: Array, weights: Any) -> DaskRows:
@@ -332,12 +338,12 @@ def gather(client: Any, futures: list[Any]) -> list[Any]:
     with _lost_cluster():
         while True:
             try:
-                wait(futures, timeout=POLL)
+                wait(futures, timeout=POLL_SECONDS)
                 break
             except TimeoutError:
-                idle = 0.0 if client.nthreads() else idle + POLL
-                if idle >= PATIENCE:
-                    raise CancelledError(f"there was no worker for {PATIENCE:.0f} seconds") from None
+                idle = 0.0 if client.nthreads() else idle + POLL_SECONDS
+                if idle >= PATIENCE_SECONDS:
+                    raise CancelledError(f"there was no worker for {PATIENCE_SECONDS:.0f} seconds") from None
         failed = next((future for future in futures if future.status == "error"), None)
         error = None if failed is None else failed.exception()
         if isinstance(error, KilledWorker):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import to_numpy
-from .base import Fold, Rows
+from .._arrays import columns, to_numpy
+from .base import MapReduce, Rows
 
 Array = NDArray[Any]
 
@@ -31,7 +31,7 @@ class DeflatedRows(Rows):
         for j in range(k):
             S[j, j] = 1.0
             S[:j, j] = -S[:j, :j] @ inner[:j, j]
-        self._S = rows.put(S)
+        self._S = rows.asarray(S)
 
     def project(self, W: Array) -> Any:
         return self._rows.project(self._seen(W))
@@ -39,24 +39,17 @@ class DeflatedRows(Rows):
     def pullback(self, Z: Any) -> Array:
         return self._clean(self._rows.pullback(Z))
 
-    def fold(self, fn: Fold, W: Array, *Z: Any) -> tuple[list[Array], Array]:
-        totals, G = self._rows.fold(fn, self._seen(W), *Z)
+    def map_reduce(self, fn: MapReduce, W: Array, *Z: Any) -> tuple[list[Array], Array]:
+        totals, G = self._rows.map_reduce(fn, self._seen(W), *Z)
         return totals, self._clean(G)
 
     def gram(self, weights: Any = None) -> Array:
         return self._clean(self._clean(self._rows.gram(weights)).T)
 
-    def split(self, W: Array) -> tuple[Any, Any]:
-        raise NotImplementedError("deflated rows are for greedy solvers, which ask for no distances")
-
     def norms(self) -> Any:
         inner = to_numpy(self._W.T @ self._W)
-        if np.abs(inner - np.eye(len(inner))).max(initial=0.0) < 1e-6:
-            return self._rows.split(self._W)[1]
-        n, d = self.shape
-        step = max(1, (1 << 18) // max(d, 1))
-        parts = [self.take(np.arange(i, min(i + step, n))) for i in range(0, n, step)]
-        return np.concatenate([np.sqrt(np.einsum("ij,ij->i", A, A)) for A in parts])
+        orthonormal = np.abs(inner - np.eye(len(inner))).max(initial=0.0) < 1e-6
+        return self._rows.scores_and_distances(self._W)[1] if orthonormal else super().norms()
 
     def mean(self) -> Array:
         return self._clean(self._rows.mean())
@@ -73,18 +66,28 @@ class DeflatedRows(Rows):
     def largest(self, Z: Any) -> float:
         return self._rows.largest(Z)
 
-    def pick(self, Z: Any, index: Array) -> Array:
-        return self._rows.pick(Z, index)
+    def gather_scores(self, Z: Any, index: Array) -> Array:
+        return self._rows.gather_scores(Z, index)
 
-    def put(self, a: Array) -> Array:
-        return self._rows.put(a)
+    def to_user(self, Z: Any) -> Any:
+        return self._rows.to_user(Z)
 
-    def take(self, index: Array) -> Array:
-        A, W, S = self._rows.take(index), to_numpy(self._W), to_numpy(self._S)
+    def asarray(self, a: Array) -> Array:
+        return self._rows.asarray(a)
+
+    def gather_rows(self, index: Array) -> Array:
+        A, W, S = self._rows.gather_rows(index), to_numpy(self._W), to_numpy(self._S)
         return np.asarray(A - ((A @ W) @ S) @ W.T)
 
-    def sample(self, index: Array) -> Rows:
-        return DeflatedRows(self._rows.sample(index), self._W)
+    def array(self) -> Array:
+        A = self._rows.array()
+        return A - ((A @ self._W) @ self._S) @ self._W.T
+
+    def deflated(self, W: Array) -> Rows:
+        return DeflatedRows(self._rows, columns(self._W, W))
+
+    def subset(self, index: Array) -> Rows:
+        return DeflatedRows(self._rows.subset(index), self._W)
 
     def shifted(self, center: Array) -> Rows:
         return DeflatedRows(self._rows.shifted(center), self._W)
@@ -92,8 +95,8 @@ class DeflatedRows(Rows):
     def scaled(self, factor: float) -> Rows:
         return DeflatedRows(self._rows.scaled(factor), self._W)
 
-    def extent(self) -> float:
-        return self._rows.extent()
+    def max_abs(self) -> float:
+        return self._rows.max_abs()
 
     def _seen(self, W: Array) -> Array:
         return W - self._W @ (self._S @ (self._W.T @ W))

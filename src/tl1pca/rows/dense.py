@@ -13,23 +13,23 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from .._threads import one_thread
-from .base import Fold, Lift, Rows
+from .base import MANY_ROWS, Lift, MapReduce, Rows
 
 Array = NDArray[Any]
 
 # Below this many entries a centred copy costs less than one iteration and is
 # exact when the mean is large; above it the mean is subtracted from products.
-_COPY_BELOW = 1 << 18
+_COPIED_ENTRIES = 1 << 18
 # Entries of one block of rows in the products that need a temporary.
-_BLOCK = 1 << 16
-# Bytes of a block in a fold, where it is read twice and should still be in cache.
-_FOLD = 1 << 19
+_BLOCK_ENTRIES = 1 << 16
+# Bytes of a block in `map_reduce`, where it is read twice and should still be in cache.
+_CACHED_BYTES = 1 << 19
 # Multiplications of a product up to which OpenBLAS leaves the operands where they are.
-_UNPACKED = 950_000
+_UNPACKED_PRODUCT = 950_000
 # Entries of the data from which a second thread pays.
-_THREADS_ABOVE = 1 << 20
+_THREADED_ENTRIES = 1 << 20
 # Columns up to which a decomposition is worth no second thread.
-_NARROW = 500
+_NARROW_COLUMNS = 500
 
 
 class DenseRows(Rows):
@@ -44,10 +44,12 @@ class DenseRows(Rows):
         Non-negative row weights.
     """
 
+    in_memory = True
+
     def __init__(self, X: Array, mean: Array | None = None, weights: Array | None = None):
         if mean is not None and not mean.any():
             mean = None
-        if mean is not None and X.size <= _COPY_BELOW:
+        if mean is not None and X.size <= _COPIED_ENTRIES:
             X, mean = X - mean, None
         self._X, self._mean = X, mean
         self.shape = (X.shape[0], X.shape[1])
@@ -78,11 +80,11 @@ class DenseRows(Rows):
         G = sum(part for (part,) in _spread(work, self._blocks(), self.shape))
         return G if self._mean is None else G - _outer(self._mean, Z.sum(axis=0))
 
-    def fold(self, fn: Fold, W: Array, *Z: Array) -> tuple[list[Array], Array]:
+    def map_reduce(self, fn: MapReduce, W: Array, *Z: Array) -> tuple[list[Array], Array]:
         shift = None if self._mean is None else self._mean @ W
         # Rows of a block are still in cache when their slopes are pulled back.
-        step = min(_FOLD // max(self.shape[1] * self.dtype.itemsize, 1), _UNPACKED // max(W.size, 1))
-        step = max(16, step)
+        cached = _CACHED_BYTES // max(self.shape[1] * self.dtype.itemsize, 1)
+        step = max(16, min(cached, _UNPACKED_PRODUCT // max(W.size, 1)))
         ones = np.ones(step, dtype=self.dtype)
 
         def work(blocks: list[slice]) -> list[Any]:
@@ -117,11 +119,11 @@ class DenseRows(Rows):
                 C += A.T @ A  # one array twice: BLAS computes half of it
             return [C]
 
-        if self.shape[1] > _NARROW:  # a scatter for each thread would be large: one, with the threads of BLAS
-            return work(self._blocks(max(256, _BLOCK // self.shape[1])))[0]
+        if self.shape[1] > _NARROW_COLUMNS:  # one, with the threads of BLAS: many would be large
+            return work(self._blocks(max(256, _BLOCK_ENTRIES // self.shape[1])))[0]
         return sum(part for (part,) in _spread(work, self._blocks(), self.shape))
 
-    def split(self, W: Array) -> tuple[Array, Array]:
+    def scores_and_distances(self, W: Array) -> tuple[Array, Array]:
         T = np.empty((self.shape[0], W.shape[1]), dtype=self.dtype, order="F")
         r = np.empty(self.shape[0], dtype=self.dtype)
 
@@ -129,24 +131,12 @@ class DenseRows(Rows):
             for block in blocks:
                 A = self._centred(block)
                 t = A @ W
-                A = A - t @ W.T
+                A = A - t @ W.T if W.shape[1] else A
                 T[block], r[block] = t, np.sqrt(np.einsum("ij,ij->i", A, A))
             return []
 
         _spread(work, self._blocks(), self.shape)
         return T, r
-
-    def norms(self) -> Array:
-        length = np.empty(self.shape[0], dtype=self.dtype)
-
-        def work(blocks: list[slice]) -> list[Any]:
-            for block in blocks:
-                A = self._centred(block)
-                length[block] = np.sqrt(np.einsum("ij,ij->i", A, A))
-            return []
-
-        _spread(work, self._blocks(), self.shape)
-        return length
 
     def mean(self) -> Array:
         mean = np.average(self._X, axis=0, weights=self.weights).astype(self.dtype)
@@ -154,22 +144,10 @@ class DenseRows(Rows):
 
     def threads(self) -> AbstractContextManager[None]:
         # Large products are shared here, by rows; what is left is small, but for wide decompositions.
-        return one_thread() if self.shape[1] <= _NARROW or self._X.size <= _THREADS_ABOVE else nullcontext()
+        small = self.shape[1] <= _NARROW_COLUMNS or self._X.size <= _THREADED_ENTRIES
+        return one_thread() if small else nullcontext()
 
-    def put(self, a: Array) -> Array:
-        return np.asarray(a, dtype=self.dtype)
-
-    def inner(self, Z: Array, Y: Array) -> Array:
-        Z = Z if self.weights is None else Z * self.weights[:, None]
-        return np.asarray(Z.T @ Y, dtype=np.float64)
-
-    def largest(self, Z: Array) -> float:
-        return float(Z.max(initial=0.0))
-
-    def pick(self, Z: Array, index: Array) -> Array:
-        return Z[index]
-
-    def extent(self) -> float:
+    def max_abs(self) -> float:
         def work(blocks: list[slice]) -> list[Any]:
             ends = [(self._X[block].max(initial=0.0), self._X[block].min(initial=0.0)) for block in blocks]
             return [np.max(np.abs(ends), initial=0.0)]
@@ -180,35 +158,25 @@ class DenseRows(Rows):
         mean = None if self._mean is None else self._mean * self.dtype.type(factor)
         return DenseRows(self._X * self.dtype.type(factor), mean, self.weights)
 
-    def take(self, index: Array) -> Array:
+    def gather_rows(self, index: Array) -> Array:
         A = self._X[index]
         return A if self._mean is None else A - self._mean
 
     def array(self) -> Array:
         return self._centred(slice(None))
 
-    def sample(self, index: Array) -> DenseRows:
-        weights = None if self.weights is None else self.weights[index]
-        return DenseRows(self.take(index), weights=weights)
+    def deflated(self, W: Array) -> Rows:
+        if self.shape[0] > MANY_ROWS:
+            return super().deflated(W)
+        A = self.array()
+        for w in W.T:
+            A = A - np.outer(A @ w, w)
+        return DenseRows(A, weights=self.weights)
 
     def shifted(self, center: Array) -> DenseRows:
         return DenseRows(self._X, center if self._mean is None else self._mean + center, self.weights)
 
-    def map(self, fn: Callable[..., Array], *Z: Array) -> Array:
-        parts = [fn(*(z[block] for z in Z)) for block in _strips(self.shape[0])]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def total(self, fn: Callable[..., Array], *Z: Array) -> Array:
-        sums = []
-        for block in _strips(self.shape[0]):
-            values = fn(*(z[block] for z in Z))
-            if self.weights is None:
-                sums.append(values.sum(axis=0, dtype=np.float64))
-            else:
-                sums.append(self.weights[block].astype(np.float64, copy=False) @ values)
-        return np.asarray(sum(sums))
-
-    def compact(self) -> tuple[DenseRows, Lift]:
+    def to_row_space(self) -> tuple[DenseRows, Lift]:
         (reflectors, factors), R = linalg.qr(self.array().T, mode="raw", check_finite=False)
         apply: Any = linalg.get_lapack_funcs("ormqr", (reflectors,))
 
@@ -227,7 +195,7 @@ class DenseRows(Rows):
 
     def _blocks(self, step: int | None = None) -> list[slice]:
         n, d = self.shape
-        step = step or max(16, _BLOCK // max(d, 1))
+        step = step or max(16, _BLOCK_ENTRIES // max(d, 1))
         return [slice(i, i + step) for i in range(0, n, step)] or [slice(0, 0)]
 
 
@@ -246,19 +214,13 @@ def _spread(
 
     BLAS leaves the products of a block to the thread that asks for them.
     """
-    n_workers = _workers() if shape[0] * shape[1] >= _THREADS_ABOVE else 1
+    n_workers = _workers() if shape[0] * shape[1] >= _THREADED_ENTRIES else 1
     if n_workers == 1 or len(blocks) < 2 * n_workers:
         with one_thread():
             return [work(blocks)]
     size = -(-len(blocks) // n_workers)
     with one_thread(), ThreadPoolExecutor(n_workers) as pool:
         return list(pool.map(work, [blocks[i : i + size] for i in range(0, len(blocks), size)]))
-
-
-def _strips(n: int) -> list[slice]:
-    """Blocks of rows whose scores, and the temporaries of an operator, stay in cache."""
-    step = 1 << 13
-    return [slice(i, i + step) for i in range(0, n, step)] or [slice(0, 0)]
 
 
 def _outer(w: Array, s: Array) -> Array:

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics import some_rows
+from ..statistics import subsample
 
 Array = NDArray[Any]
 
 #: Bytes of a block; a pass holds three of them: computed with, read, and being converted.
 BLOCK_BYTES = 1 << 24
 #: Entries of the rows that the first pass keeps: samples drawn later cost no pass of their own.
-KEPT = 1 << 23
+KEPT_ENTRIES = 1 << 23
 
 
 class Source(ABC):
@@ -54,17 +54,17 @@ class Source(ABC):
                 yield slice(start, start + len(block)), block
                 start += len(block)
 
-    def take(self, index: Array) -> Array:
+    def gather_rows(self, index: Array) -> Array:
         """Some rows in the order of the index, from memory where the first pass kept them."""
         wanted, back = np.unique(index, return_inverse=True)
         rows = self._remembered(wanted)
         rows = self._gather(wanted) if rows is None else rows
         return rows if np.array_equal(wanted, index) else rows[back]
 
-    def survey(self) -> float:
+    def max_abs(self) -> float:
         """Largest magnitude, NaN or infinite where an entry is, in one pass that keeps a sample."""
         n, d = self.shape
-        index = some_rows(n, max(1, min(20_000, KEPT // max(d, 1))))
+        index = subsample(n, max(1, min(20_000, KEPT_ENTRIES // max(d, 1))))
         kept, ends = np.empty((len(index), d), dtype=self.dtype), [0.0]
         for rows, block in self.blocks():
             ends += [float(block.max(initial=0.0)), -float(block.min(initial=0.0))]
@@ -226,7 +226,7 @@ class PickedSource(Source):
             start += len(block)
 
     def _gather(self, index: Array) -> Array:
-        return self._source.take(self._index[index])
+        return self._source.gather_rows(self._index[index])
 
 
 def is_source(X: Any) -> bool:

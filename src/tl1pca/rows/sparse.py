@@ -9,25 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .base import Fold
+from .base import MapReduce, Rows
 from .dense import DenseRows
-from .host import HostRows
 
 Array = NDArray[Any]
 
 # Entries of a block of rows, or of columns, that is filled in.
-_BLOCK = 1 << 22
-# Rows of a block in a fold.
-_FOLD = 1 << 13
+_FILLED_ENTRIES = 1 << 22
+# Rows of a block in a pass.
+_BLOCK_ROWS = 1 << 13
 # Share of entries stored from which blocks filled in multiply faster than sparse ones.
-_DENSE = 0.05
+_DENSE_SHARE = 0.05
 # Columns whose scatter matrix, 3.2 GB in double precision, is still formed.
-_COLUMNS = 20_000
+_GRAM_COLUMNS = 20_000
 # Squared distances below this share of the squares they are the difference of are computed anew.
-_CANCELLED = 1e-4
+_CANCELLED_SHARE = 1e-4
 
 
-class SparseRows(HostRows):
+class SparseRows(Rows):
     """Adapter for a CSR matrix (n, d), never modified and never filled in as a whole.
 
     Products are sparse and the mean is subtracted from them. A distance is
@@ -45,7 +44,7 @@ class SparseRows(HostRows):
     """
 
     def __init__(self, X: Any, mean: Array | None = None, weights: Array | None = None):
-        super().__init__((X.shape[0], X.shape[1]), X.dtype, weights)
+        self.shape, self.dtype, self.weights = (X.shape[0], X.shape[1]), X.dtype, weights
         X = X if isinstance(X, sparse.csr_array) else sparse.csr_array(X)
         if not X.has_canonical_format:  # entries given twice are sums, which squares must not miss
             X = X.copy()
@@ -62,9 +61,9 @@ class SparseRows(HostRows):
         G = np.asarray(self._X.T @ Z)
         return G if self._mean is None else G - np.multiply.outer(self._mean, Z.sum(axis=0))
 
-    def fold(self, fn: Fold, W: Array, *Z: Array) -> tuple[list[Array], Array]:
+    def map_reduce(self, fn: MapReduce, W: Array, *Z: Array) -> tuple[list[Array], Array]:
         sums: list[Any] = []
-        for block, part in self._blocks(_FOLD):
+        for block, part in self._blocks(_BLOCK_ROWS):
             slopes, *values = fn(part.project(W), *(z[block] for z in Z))
             totals = [part.total(lambda value: value, value) for value in values]
             new = [part.pullback(slopes), *totals]
@@ -73,22 +72,23 @@ class SparseRows(HostRows):
 
     def gram(self, weights: Array | None = None) -> Array:
         n, d = self.shape
-        if d > _COLUMNS:
+        if d > _GRAM_COLUMNS:
             raise ValueError(
                 f"this method needs the {d} x {d} scatter matrix of sparse data, which is formed for at most "
-                f"{_COLUMNS} features. Keep fewer features, or project them at random first "
+                f"{_GRAM_COLUMNS} features. Keep fewer features, or project them at random first "
                 "(sklearn.random_projection)."
             )
-        if self._X.nnz > _DENSE * n * d:
+        if self._X.nnz > _DENSE_SHARE * n * d:
             parts = (
                 part._filled().gram(None if weights is None else weights[b])
-                for b, part in self._blocks(_BLOCK // max(d, 1))
+                for b, part in self._blocks(_FILLED_ENTRIES // max(d, 1))
             )
             return np.asarray(sum(parts))
         v = np.ones(n) if self.weights is None else self.weights
         v = (v if weights is None else v * weights).astype(self.dtype, copy=False)
         A = _scale_rows(self._X, v)
-        C, right, step = np.empty((d, d), dtype=self.dtype), self._X.tocsc(), max(1, _BLOCK // max(d, 1))
+        C, right = np.empty((d, d), dtype=self.dtype), self._X.tocsc()
+        step = max(1, _FILLED_ENTRIES // max(d, 1))
         for i in range(0, d, step):
             C[:, i : i + step] = (A.T @ right[:, i : i + step]).toarray()
         if self._mean is not None:
@@ -97,28 +97,25 @@ class SparseRows(HostRows):
             C += v.sum() * np.multiply.outer(self._mean, self._mean) - cross - cross.T
         return C
 
-    def split(self, W: Array) -> tuple[Array, Array]:
+    def scores_and_distances(self, W: Array) -> tuple[Array, Array]:
         T = np.empty((self.shape[0], W.shape[1]), dtype=self.dtype, order="F")
         r = np.empty(self.shape[0], dtype=self.dtype)
-        for block, part in self._blocks(_FOLD):
+        for block, part in self._blocks(_BLOCK_ROWS):
             T[block], r[block] = part._split(W)
         return T, r
-
-    def norms(self) -> Array:
-        return self.split(np.empty((self.shape[1], 0), dtype=self.dtype))[1]
 
     def mean(self) -> Array:
         v = np.ones(self.shape[0]) if self.weights is None else self.weights.astype(np.float64)
         mean = np.asarray(self._X.T @ v) / v.sum()
-        return self.put(mean if self._mean is None else mean - self._mean)
+        return self.asarray(mean if self._mean is None else mean - self._mean)
 
-    def take(self, index: Array) -> Array:
-        self._check_size(len(index))
+    def gather_rows(self, index: Array) -> Array:
+        self._check_loadable(len(index))
         A = self._X[index].toarray()
         return A if self._mean is None else A - self._mean
 
-    def sample(self, index: Array) -> SparseRows:
-        return SparseRows(self._X[index], self._mean, None if self.weights is None else self.weights[index])
+    def subset(self, index: Array) -> SparseRows:
+        return SparseRows(self._X[index], self._mean, self.gather_weights(index))
 
     def shifted(self, center: Array) -> SparseRows:
         return SparseRows(self._X, center if self._mean is None else self._mean + center, self.weights)
@@ -127,7 +124,7 @@ class SparseRows(HostRows):
         size = self.dtype.type(factor)
         return SparseRows(self._X * size, None if self._mean is None else self._mean * size, self.weights)
 
-    def extent(self) -> float:
+    def max_abs(self) -> float:
         return float(np.abs(self._X.data).max(initial=0.0))
 
     def _blocks(self, step: int) -> Iterator[tuple[slice, SparseRows]]:
@@ -160,8 +157,9 @@ class SparseRows(HostRows):
             left += m @ m - 2.0 * (X @ m)
         left -= np.einsum("ij,ij->i", T, T)
         r = np.sqrt(np.maximum(left, 0.0)).astype(self.dtype)
-        for few in _pieces(np.flatnonzero(left <= _CANCELLED * large), _BLOCK // max(self.shape[1], 1)):
-            r[few] = self.sample(few)._filled().split(W)[1]
+        cancelled = np.flatnonzero(left <= _CANCELLED_SHARE * large)
+        for few in _pieces(cancelled, _FILLED_ENTRIES // max(self.shape[1], 1)):
+            r[few] = self.subset(few)._filled().scores_and_distances(W)[1]
         return T, r
 
 

@@ -1,39 +1,43 @@
-"""Solvers: hyper-parameters in, a result out; the state is a value."""
+"""Solvers: an objective and a start in, a solution out; the state is a value."""
 
-from .ascent import SphereAscent, rough_directions
-from .base import (
-    Solution,
-    Solver,
-    Start,
-    best_sample,
-    longest_row,
-    principal_axes,
-    scatter_axes,
-    span,
-    spherical_axes,
-)
+from .ascent import SphereAscent
+from .axes import principal_axes, scatter_axes, span, spherical_axes
+from .base import Solution, Solver, Start, State
 from .fixed_point import BallFixedPoint, FixedPoint, SparseFixedPoint
+from .gram import GramFixedPoint
 from .mm import SubspaceMM
 from .paper import PaperAscent
-from .polish import polish
+from .penalized import TraceLasso, TraceLassoAscent
+from .quotient import QuotientAscent
+from .sampled import SampledAscent
+from .sparse import SparseAscent
+from .starts import BestSample, LongestRow, PrincipalAxes, ResultOf, best_sample
 from .stiefel import StiefelAscent
 
 __all__ = [
     "BallFixedPoint",
+    "BestSample",
     "FixedPoint",
+    "GramFixedPoint",
+    "LongestRow",
     "PaperAscent",
+    "PrincipalAxes",
+    "QuotientAscent",
+    "ResultOf",
+    "SampledAscent",
     "Solution",
     "Solver",
+    "SparseAscent",
     "SparseFixedPoint",
     "SphereAscent",
     "Start",
+    "State",
     "StiefelAscent",
     "SubspaceMM",
+    "TraceLasso",
+    "TraceLassoAscent",
     "best_sample",
-    "longest_row",
-    "polish",
     "principal_axes",
-    "rough_directions",
     "scatter_axes",
     "span",
     "spherical_axes",

@@ -23,7 +23,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
-from .._progress import tell
+from .._progress import report_iteration
+from ..rows.masked import weighted_least_squares
+from ..statistics import weighted_median
 
 Array = NDArray[np.float64]
 
@@ -97,7 +99,7 @@ class L1StarResult:
 
 
 @dataclass(frozen=True)
-class _Problem:
+class _MaskedMatrix:
     """Checked input: X (n, d) with zeros where not observed, mask (n, d) of 0 and 1, row weights (n,)."""
 
     X: Array
@@ -154,43 +156,32 @@ def fit_l1_low_rank(
     >>> round(fit_l1_low_rank(X, 1).path[-1], 6)
     45.0
     """
-    problem = _check(X, n_components, observed, weights)
+    data = _check(X, n_components, observed, weights)
     if solver not in ("median", "lp"):
         raise ValueError(f"solver={solver!r}: choose 'median' or 'lp'.")
     if start is None:
-        U, V = _robust_start(problem, n_components)
+        U, V = _robust_start(data, n_components)
     else:
-        V, shape = np.array(start, dtype=float), (problem.X.shape[1], n_components)
+        V, shape = np.array(start, dtype=float), (data.X.shape[1], n_components)
         if V.shape != shape or not np.isfinite(V).all():
             raise ValueError(f"start has shape {V.shape}: give finite loadings of shape {shape}.")
-        U = _weighted_lstsq(problem.X, V, problem.mask)
+        U = weighted_least_squares(data.X, V, data.mask)
     sweep = _median_sweep if solver == "median" else _lp_sweep
-    negligible = ROUNDING * float(np.sum(problem.weights * np.abs(problem.X)))
-    path = [problem.error(U, V)]
+    negligible = ROUNDING * float(np.sum(data.weights * np.abs(data.X)))
+    path = [data.error(U, V)]
     n_iter, converged = 0, path[0] <= negligible
     while not converged and n_iter < max_iter:
-        new_U, new_V = sweep(problem, U, V)
-        error = problem.error(new_U, new_V)
+        new_U, new_V = sweep(data, U, V)
+        error = data.error(new_U, new_V)
         n_iter += 1
         converged = path[-1] - error <= tol * path[-1] or error <= negligible
         # Each block update is exact, so an increase is rounding: keep the better factors.
         if error <= path[-1]:
             U, V = new_U, new_V
         path.append(min(error, path[-1]))
-        if tell("subspace", path[-1]):
+        if report_iteration("subspace", path[-1]):
             break
-    return LowRankResult(*_principal_axes(problem, U, V), path, n_iter, converged)
-
-
-def l1_scores(X: ArrayLike, loadings: ArrayLike, observed: ArrayLike | None = None) -> Array:
-    """Least-squares coefficients (n, k) of the rows of X (n, d) on loadings (d, k), for new rows.
-
-    From observed entries only, the shortest solution where not unique: rows without any get zeros.
-    """
-    V, problem = np.asarray(loadings, dtype=float), _check(X, 1, observed, None)
-    if problem.mask.all():
-        return np.asarray(np.linalg.lstsq(V, problem.X.T, rcond=None)[0].T, dtype=float)
-    return _weighted_lstsq(problem.X, V, problem.mask)
+    return LowRankResult(*_principal_axes(data, U, V), path, n_iter, converged)
 
 
 def fit_l1_best_hyperplane(X: ArrayLike, weights: ArrayLike | None = None) -> Hyperplane:
@@ -200,8 +191,8 @@ def fit_l1_best_hyperplane(X: ArrayLike, weights: ArrayLike | None = None) -> Hy
     regressions of one coordinate on the others is a global minimum. Cost: d LPs, each with n bounded
     variables and d - 1 equality constraints.
     """
-    problem = _check(X, 1, None, weights)
-    points, w = problem.X, problem.rows
+    data = _check(X, 1, None, weights)
+    points, w = data.X, data.rows
     planes = []
     for j in range(points.shape[1]):
         slopes = _lad(points[None, :, j], np.delete(points, j, axis=1), w[None])[0]
@@ -237,8 +228,8 @@ def fit_l1_star(X: ArrayLike, n_components: int, weights: ArrayLike | None = Non
     -----
     r (r + 1) / 2 - 1 LPs for rank r, whatever k, as the first directions come out last: minutes for r = 100.
     """
-    problem = _check(X, n_components, None, weights)
-    points, root = problem.X, np.sqrt(problem.rows)[:, None]
+    data = _check(X, n_components, None, weights)
+    points, root = data.X, np.sqrt(data.rows)[:, None]
     _, singular, axes = np.linalg.svd(root * points, full_matrices=False)
     rank = int(np.sum(singular > np.finfo(float).eps * max(points.shape) * singular[0]))
     reduced = rank < points.shape[1]
@@ -247,7 +238,7 @@ def fit_l1_star(X: ArrayLike, n_components: int, weights: ArrayLike | None = Non
     found = list(axes[rank:][::-1])
     objectives = [0.0] * (len(singular) - max(rank, 1))
     for _ in range(rank - 1):
-        normal, axis, error = fit_l1_best_hyperplane(points, problem.rows)
+        normal, axis, error = fit_l1_best_hyperplane(points, data.rows)
         found.append(basis @ normal)
         objectives.append(error)
         # QR before SVD: the new basis lies inside the hyperplane even where the moved points span less.
@@ -259,7 +250,7 @@ def fit_l1_star(X: ArrayLike, n_components: int, weights: ArrayLike | None = Non
     return L1StarResult(components, np.array(objectives), rank, reduced)
 
 
-def _check(X: ArrayLike, k: int, observed: ArrayLike | None, weights: ArrayLike | None) -> _Problem:
+def _check(X: ArrayLike, k: int, observed: ArrayLike | None, weights: ArrayLike | None) -> _MaskedMatrix:
     """Validate once, for all public functions."""
     data = np.asarray(X, dtype=float)
     if data.ndim != 2 or data.size == 0:
@@ -275,17 +266,7 @@ def _check(X: ArrayLike, k: int, observed: ArrayLike | None, weights: ArrayLike 
     w = np.ones(len(data)) if weights is None else np.asarray(weights, dtype=float)
     if w.shape != data.shape[:1] or not np.isfinite(w).all() or w.min() < 0 or w.max() == 0:
         raise ValueError(f"weights has shape {w.shape}: give {len(data)} row weights >= 0, not all zero.")
-    return _Problem(data, mask.astype(float), w)
-
-
-def _weighted_median(values: Array, weights: Array) -> Array:
-    """Lower weighted median of each row of values (q, p); zero where all weights are."""
-    order = np.argsort(values, axis=1)
-    mass = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
-    # The margin keeps an exact half a half when another order of summation changes its last bit.
-    place = np.argmax(mass >= (0.5 - 1e-12) * mass[:, -1:], axis=1)[:, None]
-    chosen = np.take_along_axis(values, np.take_along_axis(order, place, axis=1), axis=1)[:, 0]
-    return np.where(mass[:, -1] > 0, chosen, 0.0)
+    return _MaskedMatrix(data, mask.astype(float), w)
 
 
 def _lad_one(targets: Array, regressor: Array, weights: Array) -> Array:
@@ -294,23 +275,25 @@ def _lad_one(targets: Array, regressor: Array, weights: Array) -> Array:
     # A ratio to (almost) zero has no weight, and could overflow.
     used = size > 1e-100 * size.max()
     ratios = np.divide(targets, regressor, out=np.zeros_like(targets), where=used)
-    return _weighted_median(ratios, weights * np.where(used, size, 0.0))
+    shares = weights * np.where(used, size, 0.0)
+    slopes = weighted_median(ratios.T, shares.T, lower=True)
+    return np.where(shares.any(axis=1), slopes, 0.0)
 
 
-def _median_sweep(problem: _Problem, U: Array, V: Array) -> tuple[Array, Array]:
+def _median_sweep(data: _MaskedMatrix, U: Array, V: Array) -> tuple[Array, Array]:
     """Update every rank-one term in turn: its scores, then its loadings."""
     U, V = U.copy(), V.copy()
     for c in range(U.shape[1]):
-        rest = problem.X - np.delete(U, c, axis=1) @ np.delete(V, c, axis=1).T
-        U[:, c] = _lad_one(rest, V[:, c], problem.mask)
-        V[:, c] = _lad_one(rest.T, U[:, c], problem.weights.T)
+        rest = data.X - np.delete(U, c, axis=1) @ np.delete(V, c, axis=1).T
+        U[:, c] = _lad_one(rest, V[:, c], data.mask)
+        V[:, c] = _lad_one(rest.T, U[:, c], data.weights.T)
     return U, V
 
 
-def _lp_sweep(problem: _Problem, U: Array, V: Array) -> tuple[Array, Array]:
+def _lp_sweep(data: _MaskedMatrix, U: Array, V: Array) -> tuple[Array, Array]:
     """Solve the LAD regressions of all rows on V, then of all columns on U."""
-    U = _keep_better(problem.X, V, problem.mask, U)
-    return U, _keep_better(problem.X.T, U, problem.weights.T, V)
+    U = _keep_better(data.X, V, data.mask, U)
+    return U, _keep_better(data.X.T, U, data.weights.T, V)
 
 
 def _keep_better(X: Array, basis: Array, weights: Array, old: Array) -> Array:
@@ -358,47 +341,38 @@ def _divisor(size: Array) -> Array:
     return np.where(size > 0, size, 1.0)
 
 
-def _weighted_lstsq(X: Array, basis: Array, weights: Array) -> Array:
-    """Weighted least squares of each row of X (n, d) on basis (d, k), with weights (n, d)."""
-    k = basis.shape[1]
-    products = (basis[:, :, None] * basis[:, None, :]).reshape(-1, k * k)
-    # A pseudo-inverse, for rows with fewer observed entries than components.
-    inverse = np.linalg.pinv((weights @ products).reshape(-1, k, k), rcond=1e-13, hermitian=True)
-    return np.asarray(inverse @ ((weights * X) @ basis)[:, :, None], dtype=float)[:, :, 0]
-
-
-def _robust_start(problem: _Problem, k: int) -> tuple[Array, Array]:
+def _robust_start(data: _MaskedMatrix, k: int) -> tuple[Array, Array]:
     """Factors from a clipped SVD, then smoothed L1 by reweighted least squares (ours).
 
     Weights are 1 / sqrt(r^2 + eps^2): at first eps is large and all entries have a say, at the end it is L1.
     """
-    X, weights, size = problem.X, problem.weights, np.abs(problem.X)
+    X, weights, size = data.X, data.weights, np.abs(data.X)
     mean = np.sum(weights * size, axis=0) / _divisor(np.sum(weights, axis=0))
-    limit = CLIP * _weighted_median(size.T, weights.T)
+    limit = CLIP * weighted_median(size, weights, lower=True)
     limit = np.where(limit > 0, limit, mean)  # a column that is mostly zero still has a say
     clipped = np.clip(X, -limit, limit)
-    V = np.linalg.svd(np.sqrt(problem.rows)[:, None] * clipped, full_matrices=False).Vh[:k].T
+    V = np.linalg.svd(np.sqrt(data.rows)[:, None] * clipped, full_matrices=False).Vh[:k].T
     U = clipped @ V
-    scale = _weighted_median(np.abs(X - U @ V.T).reshape(1, -1), weights.reshape(1, -1))[0]
+    scale = float(weighted_median(np.abs(X - U @ V.T).ravel(), weights.ravel(), lower=True))
     scale = max(scale, 1e-3 * mean.mean())  # over half of the entries may already fit exactly
     if scale == 0.0:
         return U, V
     for eps in scale * SMOOTHING:
-        U = _weighted_lstsq(X, V, problem.mask / np.hypot(X - U @ V.T, eps))
-        V = _weighted_lstsq(X.T, U, (weights / np.hypot(X - U @ V.T, eps)).T)
+        U = weighted_least_squares(X, V, data.mask / np.hypot(X - U @ V.T, eps))
+        V = weighted_least_squares(X.T, U, (weights / np.hypot(X - U @ V.T, eps)).T)
         V, triangle = np.linalg.qr(V)
         U = U @ triangle.T
     return U, V
 
 
-def _principal_axes(problem: _Problem, U: Array, V: Array) -> tuple[Array, Array]:
+def _principal_axes(data: _MaskedMatrix, U: Array, V: Array) -> tuple[Array, Array]:
     """Rotate to orthonormal loadings and orthogonal scores: of all factors of U V', one definite pair."""
-    seen = np.flatnonzero(problem.mask.any(axis=0))
+    seen = np.flatnonzero(data.mask.any(axis=0))
     if len(seen) < V.shape[1]:
         seen = np.arange(len(V))
     basis = np.zeros_like(V)
     # Over observed columns only, as QR completes a deficient V by arbitrary directions.
     basis[seen], triangle = np.linalg.qr(V[seen])
     scores = U @ triangle.T
-    turn = np.linalg.svd(np.sqrt(problem.rows)[:, None] * scores, full_matrices=False).Vh.T
+    turn = np.linalg.svd(np.sqrt(data.rows)[:, None] * scores, full_matrices=False).Vh.T
     return scores @ turn, basis @ turn

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._progress import tell
+from .._progress import report_iteration
 from ..geometry import ball_maximizer, p_unit, polar, sparse_maximizer
 from ..objectives import Dispersion
-from ..operators import Lp
-from .base import Solution, Solver, longest_row, principal_axes
+from ..rows import MANY_ROWS
+from .base import Rng, Solution, Solver, Start, solution
 from .frame import frame_ascent
-from .quasi_newton import MANY
+from .starts import LongestRow, PrincipalAxes
 
 Array = NDArray[Any]
 
@@ -38,66 +38,80 @@ class FixedPoint(Solver):
     step_tol : float, default=0.0
         Frobenius norm of the change of W below which it stops as well, as
         published; such a rule is never replaced by longer steps.
+    value_tol : float, default=0.0
+        Absolute change of the objective below which it stops as well, as
+        published.
     max_iter : int, default=1000
     """
 
-    def __init__(self, tol: float = 1e-8, step_tol: float = 0.0, max_iter: int = 1000):
+    def __init__(
+        self, tol: float = 1e-8, step_tol: float = 0.0, value_tol: float = 0.0, max_iter: int = 1000
+    ):
         self.tol = tol
         self.step_tol = step_tol
+        self.value_tol = value_tol
         self.max_iter = max_iter
 
-    def maximize(self, dispersion: Dispersion, rng: np.random.RandomState) -> Solution:
-        if self.hurries(dispersion):
-            return self.maximize_frame(dispersion, 1)
-        return self.maximize_joint(dispersion, self._start(dispersion))
+    linearizes = True
 
-    def hurries(self, dispersion: Dispersion) -> bool:
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Convexity, unless the published rule is asked for, which is run as it is."""
+        return () if self.step_tol > 0 else ("convex",)
+
+    def default_start(self) -> Start:
+        return PrincipalAxes()
+
+    def uses_quasi_newton(self, objective: Dispersion) -> bool:
         """Whether the rows are many and the objective convex, so that there is a shorter way."""
-        operator = dispersion.operator
-        convex = not operator.concave or (isinstance(operator, Lp) and operator.p == 1)
-        n, d = dispersion.rows.shape
-        return n > max(MANY, d) and convex and self.orthogonal and self.step_tol == 0.0
+        n, d = objective.rows.shape
+        return (
+            n > max(MANY_ROWS, d) and objective.operator.convex and self.orthogonal and self.step_tol == 0.0
+        )
 
-    def maximize_frame(self, dispersion: Dispersion, n_columns: int) -> Solution:
-        """All directions at once, by `frame_ascent`."""
-        tol = max(self.tol ** (2.0 / 3.0), 4.0 * float(np.finfo(dispersion.rows.dtype).eps))
-        return frame_ascent(dispersion, n_columns, tol, self.max_iter)
-
-    def _start(self, dispersion: Dispersion) -> Array:
-        return principal_axes(dispersion.rows, 1)
+    def _feasible(self, W: Array) -> Array:
+        """The start on the set that the directions live on."""
+        return W
 
     def _step(self, G: Array, W: Array) -> Array:
-        return polar(G)
+        return polar(G, near=W)
 
-    def maximize_joint(self, dispersion: Dispersion, W: Array) -> Solution:
-        rows, operator = dispersion.rows, dispersion.operator
+    def solve(
+        self, objective: Dispersion, start: Start | None = None, n_directions: int = 1, rng: Rng = None
+    ) -> Solution:
+        if start is None and self.uses_quasi_newton(objective):
+            tol = max(self.tol ** (2.0 / 3.0), 4.0 * float(np.finfo(objective.rows.dtype).eps))
+            return frame_ascent(objective, n_directions, tol, self.max_iter)
+        W = self._feasible((start or self.default_start()).directions(objective, n_directions, rng))
+        rows, slope_of = objective.rows, objective.operator.slope
         # On the sphere, and for l1, the signs decide: the iteration is finite and never descends.
-        l1 = isinstance(operator, Lp) and operator.p == 1 and self.orthogonal
+        l1 = objective.operator.degree == 1.0 and self.orthogonal
         T = rows.project(W)
-        path = [float(dispersion.value(T, operator).sum())]
+        path = [float(objective.value_of_scores(T).sum())]
         signs: Any = None
         tol = max(self.tol, 4.0 * float(np.finfo(rows.dtype).eps)) if self.tol > 0 else 0.0
         for _ in range(self.max_iter):
             # sign(0) = +1: for l1 a row on the boundary must take a side to be finite.
             sides = rows.map(lambda t: np.where(t < 0, -1.0, 1.0).astype(t.dtype), T)
             if l1 and signs is not None and not rows.total(lambda a, b: a != b, sides, signs).any():
-                return Solution(W, tuple(path), True)
+                return solution(W, path, True)
             signs = sides
-            slopes = rows.map(lambda side, t: side * operator.slope(np.abs(t)), sides, T)
+            slopes = rows.map(lambda side, t: side * slope_of(np.abs(t)), sides, T)
             new = self._step(rows.pullback(slopes), W)
             moved = float(np.linalg.norm(new - W))
             T_new = rows.project(new)
-            value = float(dispersion.value(T_new, operator).sum())
+            value = float(objective.value_of_scores(T_new).sum())
             if l1 and value <= path[-1] * (1 + 1e-15):
-                return Solution(W, tuple(path), True)  # rounding only: W is the fixed point
+                return solution(W, path, True)  # rounding only: W is the fixed point
             W, T = new, T_new
             path.append(value)
-            small = abs(path[-1] - path[-2]) <= tol * abs(path[-1])
-            if tell("components", value):
+            change = abs(path[-1] - path[-2])
+            small = change <= tol * abs(path[-1])
+            if report_iteration("components", value):
                 break
-            if moved < self.step_tol or (small and not l1):
-                return Solution(W, tuple(path), True)
-        return Solution(W, tuple(path), False)
+            if moved < self.step_tol or change < self.value_tol or (small and not l1):
+                return solution(W, path, True)
+        return solution(W, path, False)
 
 
 class SparseFixedPoint(FixedPoint):
@@ -112,14 +126,18 @@ class SparseFixedPoint(FixedPoint):
         or after 600 iterations.
     """
 
+    extractions = ("greedy",)
     orthogonal = False
 
     def __init__(self, n_nonzero: int, tol: float = 0.0, step_tol: float = 1e-2, max_iter: int = 600):
         super().__init__(tol=tol, step_tol=step_tol, max_iter=max_iter)
         self.n_nonzero = n_nonzero
 
-    def _start(self, dispersion: Dispersion) -> Array:
-        return sparse_maximizer(longest_row(dispersion.rows), self.n_nonzero)[:, None]
+    def default_start(self) -> Start:
+        return LongestRow()
+
+    def _feasible(self, W: Array) -> Array:
+        return sparse_maximizer(W[:, 0], self.n_nonzero)[:, None]
 
     def _step(self, G: Array, W: Array) -> Array:
         if not G.any():
@@ -138,14 +156,15 @@ class BallFixedPoint(FixedPoint):
         As in `FixedPoint`.
     """
 
+    extractions = ("greedy",)
     orthogonal = False
 
     def __init__(self, norm: float, tol: float = 1e-10, step_tol: float = 0.0, max_iter: int = 1000):
         super().__init__(tol=tol, step_tol=step_tol, max_iter=max_iter)
         self.norm = norm
 
-    def _start(self, dispersion: Dispersion) -> Array:
-        w = principal_axes(dispersion.rows, 1)[:, 0]
+    def _feasible(self, W: Array) -> Array:
+        w = W[:, 0]
         if self.norm == 1.0:
             return ball_maximizer(w, 1.0, w)[:, None]
         return p_unit(w, self.norm)[:, None]

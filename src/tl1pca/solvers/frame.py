@@ -18,31 +18,28 @@ from scipy import linalg
 from scipy.fft import dct
 
 from ..geometry import largest_entry_signs, polar
-from ..objectives import Dispersion
-from ..operators import Lp, Operator
-from ..rows import DenseRows, Rows
-from ..statistics import some_rows
-from .base import Solution
-from .quasi_newton import Look, Seen, climb, elliptical, level
+from ..objectives import Dispersion, Evaluation
+from ..rows import DenseRows
+from ..statistics import subsample
+from .base import Solution, solution
+from .quasi_newton import Evaluate, elliptical, quasi_newton, uniform
 
 Array = NDArray[Any]
 
 #: Relative increase at which turning inside the span stops, and its most steps.
-TURN, TURNS = 3e-6, 100
-#: Rows whose scores decide the turn, at most.
-TURNED = 200_000
+ROTATION_TOL, ROTATION_STEPS = 3e-6, 100
+#: Rows whose scores decide the rotation, at most, and how many of them are summed by one thread.
+ROTATION_ROWS, PART_ROWS = 200_000, 20_000
 #: One row in so many tells the way to begin with.
-FEW = 8
-#: Rows whose scores are summed by one thread.
-PART = 20_000
+FIRST_PART = 8
 
 
-def frame_ascent(dispersion: Dispersion, n_columns: int, tol: float, max_iter: int) -> Solution:
+def frame_ascent(objective: Dispersion, n_columns: int, tol: float, max_iter: int) -> Solution:
     """Maximise sum_ij rho(|x_i.w_j|) over orthonormal columns, for a convex operator.
 
     Parameters
     ----------
-    dispersion : Dispersion
+    objective : Dispersion
     n_columns : int
     tol : float
         Relative increase of the objective in one pass at which to stop.
@@ -53,59 +50,54 @@ def frame_ascent(dispersion: Dispersion, n_columns: int, tol: float, max_iter: i
     Solution
         W of shape (d, n_columns); its path never descends.
     """
-    rows, operator = dispersion.rows, dispersion.operator
+    rows = objective.rows
     values, axes = linalg.eigh(rows.gram(), check_finite=False)
     W = np.ascontiguousarray(axes[:, ::-1][:, :n_columns])
     W *= largest_entry_signs(W.T)  # rounding decides the signs of axes, and they decide the start
     if values[-1] <= 0:
-        return Solution(W, (0.0,), True)
+        return solution(W, [0.0], True)
     if n_columns > 1:
-        W = polar(W @ _turn(rows, operator, W))
-    look = _look([rows], operator)
-    found = climb(look, look(W), elliptical(values, axes), tol, max_iter)
-    return Solution(found.end.W, found.path, found.converged)
+        W = polar(W @ _rotation(objective, W))
+    found = quasi_newton(objective.value_and_gradient, W, elliptical(values, axes), tol, max_iter)
+    return solution(found.end.W, list(found.path), found.converged)
 
 
-def _look(parts: Sequence[Rows], operator: Operator) -> Look:
-    """Objective and gradient at a frame: sums over the parts of the rows, in this order."""
-    power = float(operator.p) if isinstance(operator, Lp) else None
+def _in_parts(parts: Sequence[Dispersion]) -> Evaluate:
+    """The sum of dispersions, added in this order whatever the number of threads, in double precision."""
 
-    def slopes(T: Array) -> tuple[Array, ...]:
-        u = np.abs(T)
-        sides = T / (u + np.finfo(T.dtype).tiny)  # several times faster than sign or copysign
-        if power is None:
-            return sides * operator.slope(u), operator.value(u)
-        return (sides if power == 1.0 else sides * u ** (power - 1.0),)
+    def evaluate(W: Array) -> Evaluation:
+        found = [part.value_and_gradient(W.astype(part.rows.dtype)) for part in parts]
+        values, G = (
+            sum(x.astype(W.dtype) for x in each) for each in zip(*((f.values, f.gradient) for f in found))
+        )
+        return Evaluation(W, np.asarray(values), np.asarray(G), found[0].operator)
 
-    def look(W: Array) -> Seen:
-        seen = [rows.fold(slopes, W.astype(rows.dtype, copy=False)) for rows in parts]
-        G = np.asarray(sum(G.astype(W.dtype, copy=False) for _, G in seen))
-        if power is not None:  # psi(t) t = p rho(t): the gradient holds the value
-            return Seen(W, float(np.vdot(W, G)), G * G.dtype.type(power))
-        return Seen(W, float(sum(totals[0].sum() for totals, _ in seen)), G)
-
-    return look
+    return evaluate
 
 
-def _turn(rows: Rows, operator: Operator, axes: Array) -> Array:
+def _rotation(objective: Dispersion, axes: Array) -> Array:
     """Rotation (k, k) of the axes to a higher frame of their span; scores in single precision."""
-    few = some_rows(rows.shape[0], TURNED)
-    T = rows.pick(rows.project(axes), few)
+    rows = objective.rows
+    few = subsample(rows.shape[0], ROTATION_ROWS)
+    T = rows.gather_scores(rows.project(axes), few)
     factor = 1.0 / float(np.abs(T).max())  # single precision has a smaller range
     T = np.ascontiguousarray(factor * T, dtype=np.float32)
-    weights = np.ones(0) if rows.weights is None else rows.pick(rows.weights, few).astype(np.float32)
+    weights = None if rows.weights is None else rows.gather_scores(rows.weights, few).astype(np.float32)
+    operator = objective.operator.rescaled(factor)
 
-    def scores(block: slice) -> DenseRows:
-        return DenseRows(T[block], weights=weights[block] if len(weights) else None)
+    def scores(block: slice) -> Dispersion:
+        return Dispersion(DenseRows(T[block], weights=None if weights is None else weights[block]), operator)
 
     # A long way among maxima of noise: the sums must not depend on how many threads there are.
-    parts = [scores(slice(i, i + PART)) for i in range(0, len(T), PART)]
+    parts = [scores(slice(i, i + PART_ROWS)) for i in range(0, len(T), PART_ROWS)]
     still = np.eye(axes.shape[1])
     R = np.asarray(dct(still, norm="ortho"))  # cosines share the variance among the columns
-    for some, tol in (([scores(slice(0, None, FEW))], 10 * TURN), (parts, TURN)):
-        look = _look(some, operator.rescaled(factor))
-        found = climb(look, look(R), level, tol, TURNS, window=2).end
-        if found.value <= look(still).value * (1.0 + TURN):  # as for p >= 2: the axes are the frame
+    for some, tol in (([scores(slice(0, None, FIRST_PART))], 10 * ROTATION_TOL), (parts, ROTATION_TOL)):
+        evaluate = _in_parts(some)
+        found = quasi_newton(evaluate, R, uniform, tol, ROTATION_STEPS, window=2).end
+        if found.value <= evaluate(still).value * (
+            1.0 + ROTATION_TOL
+        ):  # as for p >= 2: the axes are the frame
             return still.astype(axes.dtype)
         R = found.W
     return R.astype(axes.dtype)

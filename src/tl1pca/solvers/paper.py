@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._progress import tell
+from .._progress import report_iteration
 from ..geometry import tangent, unit
 from ..objectives import Dispersion
-from .base import Solution, Solver, best_sample
+from .base import Rng, Solution, Solver, Start, solution
+from .starts import BestSample
 
 Array = NDArray[Any]
 
@@ -21,7 +22,7 @@ class PaperAscent(Solver):
     The iterates are the published ones; two things are arranged better, and
     change nothing but the cost: the scores along an arc are a combination of
     the scores at its ends, and the complement of earlier components is never
-    given a basis.
+    given a basis. It takes any operator.
 
     Parameters
     ----------
@@ -30,34 +31,43 @@ class PaperAscent(Solver):
     max_iter : int, default=1000
     """
 
+    extractions = ("greedy",)
+
     def __init__(self, tol: float = 1e-6, max_iter: int = 1000):
         self.tol = tol
         self.max_iter = max_iter
 
-    def maximize(self, dispersion: Dispersion, rng: np.random.RandomState) -> Solution:
-        rows = dispersion.rows
-        w = best_sample(dispersion).w
+    def default_start(self) -> Start:
+        return BestSample()
+
+    def solve(
+        self, objective: Dispersion, start: Start | None = None, n_directions: int = 1, rng: Rng = None
+    ) -> Solution:
+        rows = objective.rows
+        start, draw = start or self.default_start(), rng or np.random.RandomState(0)
+        w = start.directions(objective, 1, rng)[:, 0]
+        theta = start.step or 0.5 * np.pi * (1.0 - draw.uniform())  # in (0, pi/2]
         t = rows.project(w)
-        theta = 0.5 * np.pi * (1.0 - rng.uniform())  # in (0, pi/2]
-        path = [float(dispersion.measure(t))]
+        path = [float(objective.value_of_scores(t))]
         for _ in range(self.max_iter):
-            operator = dispersion.operator_at(t)
-            gradient = dispersion.gradient(t, operator)
-            g = unit(tangent(gradient, w))
-            if np.linalg.norm(tangent(gradient, w)) <= 1e-14 * np.linalg.norm(gradient):
-                return Solution(w[:, None], tuple(path), True)  # collinear: a local maximum
+            settled = objective.settled_at(t)
+            gradient = settled.gradient_of_scores(t)
+            g = tangent(gradient, w)
+            if np.linalg.norm(g) <= 1e-14 * np.linalg.norm(gradient):
+                return solution(w[:, None], path, True, theta)  # collinear: a local maximum
+            g = unit(g)
             s = rows.project(g)
-            value = dispersion.value(t, operator)
-            while dispersion.value(np.cos(theta) * t + np.sin(theta) * s, operator) < value:
+            value = settled.value_of_scores(t)
+            while settled.value_of_scores(np.cos(theta) * t + np.sin(theta) * s) < value:
                 theta *= 0.5
                 if theta < 1e-16:
-                    return Solution(w[:, None], tuple(path), True)
+                    return solution(w[:, None], path, True, theta)
             w = unit(np.cos(theta) * w + np.sin(theta) * g)
             t = rows.project(w)
-            path.append(float(dispersion.measure(t)))
+            path.append(float(objective.value_of_scores(t)))
             theta = min(2.0 * theta, 0.5 * np.pi)
-            if tell("component", path[-1]):
+            if report_iteration("component", path[-1]):
                 break
             if path[-1] - path[-2] < self.tol:
-                return Solution(w[:, None], tuple(path), True)
-        return Solution(w[:, None], tuple(path), False)
+                return solution(w[:, None], path, True, theta)
+        return solution(w[:, None], path, False, theta)

@@ -1,4 +1,4 @@
-"""Joint ascent for concave operators, where the plain fixed point may descend."""
+"""Monotone ascent for any objective: the solver where no trait of the operator helps."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._progress import tell
+from .._progress import report_iteration
 from ..geometry import polar
-from ..objectives import Dispersion
-from .base import Solution, Solver
+from ..objectives import Evaluation, Objective
+from .base import Rng, Solution, Solver, Start, solution
+from .starts import PrincipalAxes, ResultOf
 
 Array = NDArray[Any]
 
+#: Relative gain of a step below which it crawls.
+CRAWL = 1e-4
+
 
 class StiefelAscent(Solver):
-    """W <- polar(G + beta W), with the smallest beta found to ascend.
+    """W <- polar(G + beta W), with a small beta found to ascend.
 
-    G is the gradient of F(W) = sum_ij rho(x_i.w_j). For beta at least the
-    curvature of the operator the step ascends always; most steps do with far
-    less, so beta is divided by four after a success and multiplied by four
-    after a failure.
+    G is the gradient of the objective, whichever it is. For beta at least its
+    curvature the step ascends always; most steps do with far less, so beta is
+    divided by four after a success and multiplied by four after a failure.
+    Where the steps crawl, shorter ones are tried beside them.
 
     Parameters
     ----------
@@ -29,7 +33,7 @@ class StiefelAscent(Solver):
         Relative increase of the objective below which the ascent stops.
     max_iter : int, default=1000
     warm : Solver or None, default=None
-        Another joint solver whose result is a second start, so that the
+        Another solver whose result is a second start, so that the
         objective is never below that solver's.
     """
 
@@ -38,40 +42,53 @@ class StiefelAscent(Solver):
         self.max_iter = max_iter
         self.warm = warm
 
-    def maximize(self, dispersion: Dispersion, rng: np.random.RandomState) -> Solution:
-        raise ValueError("StiefelAscent is a joint solver; use extraction='joint'.")
+    @property
+    def in_memory(self) -> str | None:
+        return None if self.warm is None else self.warm.in_memory
 
-    def maximize_joint(self, dispersion: Dispersion, W: Array) -> Solution:
-        found = self._ascend(dispersion, W)
-        if self.warm is None:
-            return found
-        other = self._ascend(dispersion, self.warm.maximize_joint(dispersion, W).W)
-        return max(found, other, key=lambda solution: solution.path[-1])
+    def default_start(self) -> Start:
+        return PrincipalAxes()
 
-    def _ascend(self, dispersion: Dispersion, W: Array) -> Solution:
-        rows, operator = dispersion.rows, dispersion.operator
-        T = rows.project(W)
-        path = [float(dispersion.value(T, operator).sum())]
-        beta = 0.0
+    def solve(
+        self, objective: Objective, start: Start | None = None, n_directions: int = 1, rng: Rng = None
+    ) -> Solution:
+        starts = [start or self.default_start()]
+        if self.warm is not None:
+            starts.append(ResultOf(self.warm))
+        found = [
+            self._ascend(objective, one.directions(objective, n_directions, rng), one.step) for one in starts
+        ]
+        return max(found, key=lambda one: objective.sense * one.path[-1])
+
+    def _ascend(self, objective: Objective, W: Array, beta: float) -> Solution:
+        sense, crawls = objective.sense, False
+        here = objective.value_and_gradient(W)
+        path = [here.value]
+
+        def trial(beta: float) -> Evaluation:
+            return objective.value_and_gradient(polar(sense * here.gradient + beta * here.W), near=here)
+
         for _ in range(self.max_iter):
-            G = dispersion.gradient(T, operator)
-            # G'W is the stretch of the step; the curvature is measured in it.
-            unit_beta = float(np.abs(np.einsum("ij,ij->j", G, W)).max())
-            if unit_beta == 0.0:
-                return Solution(W, tuple(path), True)
+            # The curvature is measured by how far the gradient reaches along the directions.
+            reach = float(np.abs(np.einsum("ij,ij->j", here.gradient, here.W)).max())
+            if reach == 0.0:
+                return solution(here.W, path, True, beta)
             for _ in range(40):
-                new = polar(G + beta * W)
-                T_new = rows.project(new)
-                value = float(dispersion.value(T_new, operator).sum())
-                if value >= path[-1]:
+                there = trial(beta)
+                if sense * (there.value - here.value) >= 0:
                     break
-                beta = max(4.0 * beta, 0.1 * unit_beta)
+                beta = max(4.0 * beta, 0.1 * reach)
             else:
-                return Solution(W, tuple(path), True)  # no step ascends: a maximum to rounding
-            W, T, beta = new, T_new, 0.25 * beta
-            path.append(value)
-            if tell("components", value):
+                return solution(here.W, path, True, beta)  # no step ascends: a maximum to rounding
+            if crawls:  # from side to side of a ridge, perhaps: half of the way may gain more
+                half = trial(beta + reach)
+                there = max(there, half, key=lambda one: sense * one.value)
+            gain = sense * (there.value - here.value)
+            here, beta = there, 0.25 * beta
+            path.append(here.value)
+            if report_iteration("components", here.value):
                 break
-            if path[-1] - path[-2] <= self.tol * abs(path[-1]):
-                return Solution(W, tuple(path), True)
-        return Solution(W, tuple(path), False)
+            if gain <= self.tol * abs(here.value):
+                return solution(here.W, path, True, beta)
+            crawls = gain <= CRAWL * abs(here.value)
+        return solution(here.W, path, False, beta)

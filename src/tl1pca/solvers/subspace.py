@@ -1,65 +1,78 @@
-"""The residual side with a high breakdown point: start, exclusion, Tl1 steps, reweighting."""
+"""The residual side with a high breakdown point: start, dimension, concentration, Tl1 steps, reweighting.
+
+Rows are judged by their distance to the plane and not by their scores: a group
+or a long tail inside the plane is no reason to leave the fit. The one exception
+is a repeated point far out, see `leverage_ball`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtri, ndtri, stdtrit
+from scipy.special import chdtri
 
-from .._arrays import cast, double, like, namespace, to_numpy
-from .._progress import tell
-from ..diagnostics import Cutoffs, score_distances
-from ..geometry import unit
+from .._arrays import asarray_like, cast, double, namespace, to_numpy
+from .._progress import report_iteration
+from ..diagnostics import Cutoffs
+from ..objectives import ResidualScale
 from ..rows import Rows
-from ..statistics import main_mode, some_rows
-from .base import scatter_axes
-from .outlyingness import exact_rows, least_outlying
+from ..statistics import main_mode, subsample
+from .outlyingness import canonical_order, least_outlying
+from .plane import Plane, fit_limit, free_distances, plane_distances, row_cutoffs, weighted_plane
 
 Array = NDArray[Any]
 
-#: Share of regular rows below each of the two cut-offs: about 2 % false alarms together.
-LEVEL = 0.99
-#: Rows beyond these levels leave the fit; lower ones would cost efficiency on clean data.
-FIT_SCORE, FIT_ORTHOGONAL = 0.9975, 0.995
+#: The plane starts from this share of the trusted rows, the least outlying ones.
+START_SHARE = 0.6
+#: Rounds of concentration, and of reweighting.
+CONCENTRATIONS, REWEIGHTINGS = 15, 4
+#: Share of the rows whose change is too small for another round of concentration.
+SETTLED = 0.01
+#: The dimension at which rows are judged: at most so many, and so many rows of the start for each.
+MOST_AXES, ROWS_PER_AXIS = 20, 5
+#: A leverage cluster has at least this share of the rows.
+CLUSTER_SHARE = 0.05
 
 
 @dataclass(frozen=True)
-class Plane:
-    """center + span(W), the variances of the scores, and how many rows are behind it."""
+class Ball:
+    """A repeated point: its center in the space of the rows, and a squared radius inside the plane."""
 
     center: Array
-    W: Array
-    variances: Array
-    n_fit: int
-    total_variance: float
+    radius2: float
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RowAssessment:
     """What the distances of all rows say of a plane.
 
-    `plane` has the variances of the main mode; `inside` counts the rows
-    within the fit levels, of which `keep` are the ones (and never too few).
-    Distances and masks are handles; a mask holds ones and zeros.
+    Distances and masks are handles; a mask holds ones and zeros. `keep` are
+    the rows within the limit of the fit (and never too few), without those of
+    leverage clusters.
     """
 
     plane: Plane
     score_distances: Any
     orthogonal_distances: Any
-    cutoffs: Cutoffs
-    fitted: Any
+    free: Any
     keep: Any
-    inside: int
 
 
 @dataclass(frozen=True)
 class SubspaceFit:
-    """The plane with its verdict on all rows, their weights, and the path of the Tl1 scale."""
+    """The subspace of k components, and the one of at least k that rows are judged by.
 
-    verdict: Verdict
+    With the distances of all rows to the latter, their weights, and the path
+    of the Tl1 scale.
+    """
+
+    plane: Plane
+    assessment: RowAssessment
+    cutoffs: Cutoffs
     weights: Any
     path: tuple[float, ...]
     converged: bool
@@ -67,311 +80,316 @@ class SubspaceFit:
 
 def fit_subspace(
     rows: Rows,
-    n_components: int | float | None,
+    n_components: int | float,
     *,
     breakdown: float,
-    power: float,
     n_directions: int,
     reweight: bool,
     rng: np.random.RandomState,
+    row_space: bool = False,
+    judge_beyond: bool = True,
 ) -> SubspaceFit:
     """Robust subspace of the rows.
 
-    Start, exclusion and Tl1 steps work on at most a few thousand rows; the
-    reweighted PCA and the distances are those of all rows.
+    All but the last reweighting works on at most a few thousand rows; that
+    and the distances are those of all rows.
 
     Parameters
     ----------
     rows : Rows
-        Centred anywhere near the data, in their row space if that is small.
-    n_components : int, float or None
-        See `choose_dimension`.
-    breakdown, power, n_directions, reweight
+        Centered anywhere near the data, in their row space if that is small.
+    n_components : int or float
+        See `reach_share`.
+    breakdown, n_directions, reweight
         As in `TL1SubspacePCA`.
     rng : RandomState
+    row_space : bool, default=False
+        Whether the columns are coordinates of the row space, where a column
+        of few values means nothing.
+    judge_beyond : bool
+        Whether rows may be judged at more dimensions than the components have.
 
     Returns
     -------
     SubspaceFit
     """
     n, d = rows.shape
-    most = max(1000, min(5 * d, 2500))
-    index = some_rows(n, most, rng)
-    sample = rows.precise(index)
-    tol = 1e-11 * sample.largest(sample.norms())
-    plane, keep = _start(sample, n_components, trusted(len(index), breakdown), n_directions, tol, rng)
-    plane, weights, path, converged = tl1_steps(sample, plane, keep, power, tol)
-    count, all_rows = trusted(n, breakdown), n == len(index)
-    verdict = judge(rows, plane, rows.put(to_numpy(keep)) if all_rows else None, count, tol)
-    for _ in range((2 if all_rows else 1) if reweight else 0):
-        verdict = judge(rows, weighted_plane(rows, verdict.keep, len(plane.W.T)), verdict.keep, count, tol)
-    if reweight or not all_rows:
-        final: Any = verdict.fitted if reweight else verdict.keep
+    index = representative_rows(rows, max(1000, min(5 * d, 2500)))
+    sample, whole = rows.subset_float64(index), n == len(index)
+    m, count = len(index), subset_size(n, breakdown)
+    few = subset_size(m, breakdown)
+    tol = rounding_length(sample, few)
+    X = sample.gather_rows(np.arange(m))
+    muted = np.zeros(d, dtype=bool) if row_space else discrete_columns(X)
+    X[:, muted] = 0.0
+    order = least_outlying(X, few, n_directions, tol, rng)
+    if isinstance(n_components, int):
+        k = min(n_components, m, d)
     else:
-        final = rows.put(weights)
-    return SubspaceFit(verdict, final, path, converged)
+        spectrum = weighted_plane(sample, _mask(sample, order[:few]), min(m, d))
+        k = reach_share(spectrum.variances, spectrum.total_variance, n_components)
+    inner = min(k, d - int(muted.sum()))
+    start = order[: _start_size(few, inner)]
+    q = judging_dimension(X, start, inner, few) if judge_beyond else inner
+    start = order[: _start_size(few, q)]
+    keep = concentrate(sample, start, q, few, muted, tol)
+    keep, balls = reweighted(sample, keep, X[start], q, few, muted, tol)
+    plane = weighted_plane(sample, keep, q, muted)
+    plane, weights, path, converged = tl1_steps(sample, plane, keep, muted, tol)
+    fitted = None
+    if whole:
+        fitted = rows.asarray(_back(to_numpy(keep), index))
+    found = assess(rows, plane, fitted, count, tol, balls)
+    if reweight:
+        fitted = found.keep
+        found = assess(rows, weighted_plane(rows, fitted, q, muted), fitted, count, tol, balls)
+    cutoffs = _cutoffs(rows, found, fitted, count, tol)
+    final = fitted if reweight else (rows.asarray(_back(weights, index)) if whole else found.keep)
+    plane = weighted_plane(rows, final, k) if muted.any() else first_axes(found.plane, k)
+    return SubspaceFit(plane, found, cutoffs, final, path, converged)
 
 
-def trusted(n: int, breakdown: float) -> int:
+def rounding_length(sample: Rows, count: int) -> float:
+    """Distance below which a row lies in a plane: a share of the length of the rows that are trusted.
+
+    Not of the longest row, next to which all others may be rounding.
+    """
+    length = np.sort(sample.gather_scores(sample.norms(), np.arange(sample.shape[0])))
+    return 1e-11 * float(length[count - 1] or length[-1])
+
+
+def subset_size(n: int, breakdown: float) -> int:
     """Rows that are taken to be good: all but the share `breakdown`, and always a majority."""
     return min(n, max(n - int(breakdown * n), n // 2 + 1))
 
 
-def choose_dimension(variances: Array, total: float, n_components: int | float | None) -> int:
+def representative_rows(rows: Rows, most: int) -> Array:
+    """Indices of at most `most` rows in an order that the data decide.
+
+    Evenly from the canonical order of up to five times as many. So a result
+    does not hang on the order of the rows; beyond that many, on which of them
+    stand at fixed places.
+    """
+    index = subsample(rows.shape[0], 5 * most)
+    order = canonical_order(rows.gather_rows(index).astype(np.float64))
+    return np.asarray(index[order[subsample(len(index), most)]])
+
+
+def discrete_columns(X: Array) -> Array:
+    """Mask of the columns with few values, one of which more than half of the rows share.
+
+    Such a column, a 0/1 one for instance, has no scale by which another value
+    were far out, and a subspace that most rows lie in exactly. At most half
+    of the columns, else none: the data are what they are then.
+    """
+    n, d = X.shape
+    S = np.sort(X, axis=0)
+    distinct = 1 + np.count_nonzero(S[1:] != S[:-1], axis=0)
+    muted = np.zeros(d, dtype=bool)
+    for j in np.flatnonzero((distinct > 1) & (distinct <= min(10, n / 4))):
+        share = float(np.unique(S[:, j], return_counts=True)[1].max()) / n
+        muted[j] = 0.5 < share <= 1 - CLUSTER_SHARE
+    return muted if 2 * muted.sum() <= d else np.zeros(d, dtype=bool)
+
+
+def reach_share(variances: Array, total: float, n_components: int | float) -> int:
     """Number of components from the variances of the trusted rows.
 
-    An integer as given; a share: the smallest number that reaches it; None:
-    the smallest that reaches 80 %, at most 10, none with less than 1e-3 of
-    the first variance.
+    An integer as given; a share: the smallest number that reaches it.
     """
     if isinstance(n_components, int):
         return min(n_components, len(variances))
-    share = 0.8 if n_components is None else n_components
-    reached = 1 + int((np.cumsum(variances) < share * total * (1 - 1e-12)).sum())
-    k = min(len(variances), reached)
-    if n_components is not None:
+    reached = 1 + int((np.cumsum(variances) < n_components * total * (1 - 1e-12)).sum())
+    return min(len(variances), reached)
+
+
+def judging_dimension(X: Array, start: Array, k: int, count: int) -> int:
+    """Dimension at which rows are judged: k, or more where most rows have more in common.
+
+    With fewer components than the data have, what is left of the others hides
+    bad rows. An axis of the start counts while the main mode of all rows on it
+    (not their variance: a minority lends no axis) is twice as wide as noise
+    would make the largest of so many axes; the noise variance is the median
+    eigenvalue, corrected after Marchenko and Pastur.
+    """
+    d, m = X.shape[1], len(start)
+    most = min(MOST_AXES, d - 2, m // ROWS_PER_AXIS)
+    if k >= most:
         return k
-    return max(1, min(k, 10, int((variances >= 1e-3 * variances[0]).sum())))
-
-
-def _start(
-    sample: Rows,
-    n_components: int | float | None,
-    count: int,
-    n_directions: int,
-    tol: float,
-    rng: np.random.RandomState,
-) -> tuple[Plane, Array]:
-    """A plane that a majority agrees on, and the rows it keeps.
-
-    Candidates: rows exactly on a plane, the least outlying rows in several
-    opinions, the rows nearest to the spherical components. A candidate is
-    consistent if its plane keeps enough rows; of consistent ones the least
-    spread wins, and the search ends with the first one after both opinions on
-    the rows that no gap separates.
-    """
-    n, d = sample.shape
-    X = sample.take(np.arange(n))
-
-    def mask(index: Array) -> Any:
-        ones = np.zeros(n)
-        ones[index] = 1.0
-        return sample.put(ones)
-
-    opinions = least_outlying(X, count, n_directions, tol, rng)
-    first = next(opinions)
-    if isinstance(n_components, int):
-        k = min(n_components, n, d)
-    else:
-        whole = weighted_plane(sample, mask(first[0]), min(n, d))
-        k = choose_dimension(whole.variances, whole.total_variance, n_components)
-    exact = exact_rows(X, k, count, tol, rng)
-    if exact is not None:
-        verdict = _exclude(sample, mask(exact), k, count, tol)
-        if verdict.inside >= count:
-            return verdict.plane, verdict.keep
-    tried = [_exclude(sample, mask(rows_in), k, count, tol) for rows_in in first]
-    if max(verdict.inside for verdict in tried) < count:
-        tried += [_exclude(sample, mask(rows_in), k, count, tol) for rows_in in next(opinions)]
-    if max(verdict.inside for verdict in tried) < count:
-        best = max(tried, key=lambda verdict: verdict.inside)
-        tried.append(_exclude(sample, mask(_spherical_rows(X, best.plane, k, count)), k, count, tol))
-    consistent = [verdict for verdict in tried if verdict.inside >= count]
-    if len(consistent) == 1:
-        best = consistent[0]
-    elif consistent:
-        best = min(consistent, key=lambda verdict: _spread(sample, verdict, count))
-    else:
-        best = max(tried, key=lambda verdict: verdict.inside)
-    return best.plane, best.keep
-
-
-def _spread(sample: Rows, verdict: Verdict, count: int) -> float:
-    """Total variance of the most central rows."""
-    limits, each = verdict.cutoffs, np.arange(sample.shape[0])
-    far = np.maximum(
-        sample.pick(verdict.score_distances, each) / limits.score,
-        sample.pick(verdict.orthogonal_distances, each) / max(limits.orthogonal, np.finfo(np.float64).tiny),
-    )
-    ones = np.zeros(len(far))
-    ones[np.argpartition(far, count - 1)[:count]] = 1.0
-    return weighted_plane(sample, sample.put(ones), 1).total_variance
-
-
-def _spherical_rows(X: Array, plane: Plane, k: int, count: int) -> Array:
-    """Rows nearest to the principal axes of the directions from the centre."""
-    A = X - plane.center
-    axes = scatter_axes(unit(A.T) @ unit(A.T).T, k)[1]
-    return np.argsort(np.linalg.norm(A - (A @ axes) @ axes.T, axis=1), kind="stable")[:count]
-
-
-def weighted_plane(rows: Rows, weights: Any, k: int) -> Plane:
-    """Weighted mean and leading components of the weighted covariance."""
-    mass = float(rows.total(double, weights))
-    n_used = round(float(rows.total(lambda w: namespace(w).sign(w), weights)))
-    mean = to_numpy(rows.pullback(weights)).astype(np.float64) / mass
-    C = double(rows.gram(weights)) / mass
-    home_mean = like(mean, C)
-    C = (C - home_mean[:, None] * home_mean) * (n_used / max(n_used - 1, 1))
-    variances, W = scatter_axes(C, k)
-    return Plane(mean, W, np.maximum(variances, 0.0), n_used, max(float(np.trace(to_numpy(C))), 0.0))
-
-
-def judge(rows: Rows, plane: Plane, fitted: Any, count: int, tol: float) -> Verdict:
-    """Distances of all rows to a plane, cut-offs, and the rows to keep in the fit.
-
-    The limits come from `some_rows`, and are then applied to all of them.
-    """
-    T, od = rows.shifted(rows.put(plane.center)).split(rows.put(plane.W))
-    variances = plane.variances
-    sd = rows.map(lambda t: score_distances(double(t), variances), T)
-    index = some_rows(rows.shape[0])
-    some_sd, some_od = (rows.pick(handle, index).astype(np.float64) for handle in (sd, od))
-    mask = np.zeros(len(index)) if fitted is None else rows.pick(fitted, index)
-    enough = int(np.ceil(count * len(index) / rows.shape[0]))
-    limits, cutoffs = _limits(plane, some_sd, some_od, mask > 0, enough, tol)
-    worst = rows.map(limits.worst, sd, od, *(() if fitted is None else (fitted,)))
-    keep = rows.map(lambda w, r: cast(w <= 1.0, r.dtype), worst, od)
-    inside = round(float(rows.total(double, keep)))
-    if inside < count:
-        last = enough - 1
-        edge = float(np.partition(rows.pick(worst, index), last)[last])
-        keep = rows.map(lambda w, r: cast(w <= edge, r.dtype), worst, od)
-    if limits.size != 1.0:
-        root = float(np.sqrt(limits.size))
-        sd = rows.map(lambda s: s / root, sd)
-    # What the exclusion of far scores took from their variances, it took from the total.
-    total = plane.total_variance + (limits.size - 1.0) * float(variances.sum())
-    plane = replace(plane, variances=variances * limits.size, total_variance=total)
-    return Verdict(plane, sd, od, cutoffs, fitted, keep, inside)
-
-
-@dataclass(frozen=True)
-class _Limits:
-    """How far a row may lie from a plane with `n` rows behind it to stay in the fit.
-
-    A row in the fit lies too close: with leverage l = 1/n + SD^2/(n-1) its
-    OD^2 is short by 1 - l, and its SD^2 is replaced by the value without it;
-    another row lies too far: its OD^2 is long by 1 + 1/n + SD^2/n.
-    """
-
-    n: int
-    orthogonal: float = np.inf
-    score: float = np.inf
-    size: float = 1.0
-
-    def corrected(self, sd: Any, od: Any, fitted: Any = None) -> tuple[Any, Any]:
-        """SD^2 and OD as they would be for rows that neither were in the fit nor tilted it."""
-        xp, n = namespace(sd), self.n
-        squares = sd * sd
-        outside = double(od) / xp.sqrt(1 + 1 / n + xp.minimum(squares / n, 1.0))
-        if fitted is None:
-            return squares, outside
-        rest = 1 - xp.minimum(1 / n + squares / max(n - 1, 1), 1 - 0.5 / n)
-        inner = n * (n - 2) / max(n - 1, 1) ** 2
-        return (
-            xp.where(fitted > 0, squares * inner / rest, squares),
-            xp.where(fitted > 0, double(od) / xp.sqrt(rest), outside),
-        )
-
-    def worst(self, sd: Any, od: Any, fitted: Any = None) -> Any:
-        """The larger of the two distances over its limit."""
-        xp = namespace(sd)
-        squares, far = self.corrected(sd, od, fitted)
-        if self.orthogonal > 0:
-            far = far / self.orthogonal
-        else:
-            far = xp.where(far > 0, like(np.inf, far), like(0.0, far))
-        return xp.maximum(far, xp.sqrt(squares / (self.size * self.score)))
-
-
-def _limits(
-    plane: Plane, sd: Array, od: Array, fitted: Array, count: int, tol: float
-) -> tuple[_Limits, Cutoffs]:
-    """Limits from the main modes of the corrected distances, whose powers of 2/3 are nearly normal.
-
-    The mode of the orthogonal ones gives their limit, that of the score
-    distances of rows within it the size of the variances, for which SD^2 of a
-    new row has an F distribution.
-    """
-    k, n = len(plane.variances), plane.n_fit
-    limits = _Limits(n)
-    squares, far = limits.corrected(sd, od, fitted)
-    location, scale = main_mode(np.cbrt(far**2), count)
-    # A t quantile: the mode of few values is uncertain, as much as n/4 degrees of freedom say.
-    flagged = max(location + float(stdtrit(max(n / 4, 1), LEVEL)) * scale, 0.0) ** 1.5
-    limit = max(max(location + float(ndtri(FIT_ORTHOGONAL)) * scale, 0.0) ** 1.5, tol)
-    near, size, score, flagged_score = far <= limit, 1.0, np.inf, np.inf
-    if n - k > 1 and near.any():
-        # Rows of the fit, if there are enough of them: a leverage cluster is a sharper mode than
-        # they are, and must not lend its size to the variances.
-        pool = near & fitted if np.count_nonzero(near & fitted) >= 0.8 * count else near
-        z = np.cbrt(squares[pool])
-        factor = k * (n * n - 1) / (n * (n - k))
-        mode = main_mode(z, min(count, int(np.ceil(0.9 * len(z)))))[0]
-        found = mode**3 / (factor * float(fdtri(k, n - k, 0.5)))
-        if found > 0:
-            size, score = found, factor * float(fdtri(k, n - k, FIT_SCORE))
-            flagged_score = float(np.sqrt(factor * fdtri(k, n - k, LEVEL)))
-    cutoffs = Cutoffs(flagged_score, max(flagged, tol) * float(np.sqrt(1 + (k + 1) / n)), float(n))
-    return replace(limits, orthogonal=limit, score=score, size=float(size)), cutoffs
-
-
-def _exclude(sample: Rows, keep: Any, k: int, count: int, tol: float) -> Verdict:
-    """PCA of the rows kept and exclusion of those beyond the fit levels, in turn, until they agree."""
-    for _ in range(8):
-        verdict = judge(sample, weighted_plane(sample, keep, k), keep, count, tol)
-        changed = float(sample.total(lambda a, b: abs(a - b), verdict.keep, keep))
-        keep = verdict.keep
-        if changed <= 0.002 * sample.shape[0]:
+    A = X[start] - X[start].mean(axis=0)
+    squares, axes = np.linalg.svd(A, full_matrices=False)[1:]
+    variances = squares[: min(d, m - 1)] ** 2 / (m - 1)
+    ratio = d / m
+    noise = float(np.median(variances[k:])) / (1 - ratio / 3 if ratio <= 1 else ratio - 1 / 3)
+    q = k
+    while q < most:
+        width = main_mode((X - X[start].mean(axis=0)) @ axes[q], count)[1]
+        if width**2 <= 2.0 * (1 + np.sqrt((d - q) / m)) ** 2 * noise:
             break
-    return verdict
+        q += 1
+    return q
 
 
-def power_scale(r: Array, power: float) -> float:
-    """s with mean h(r/s) = 1/2, h(u) = u^q/(1 + u^q): the Tl1 scale of r^q, in the units of r."""
-    n, r = len(r), r[r > 0]
-    if 2 * len(r) <= n:
-        return 0.0
-    s = float(np.median(r))
-    for _ in range(50):
-        u = (r / s) ** power
-        h = u / (1.0 + u)
-        step = (float(h.sum()) - 0.5 * n) / (power * float((h * (1.0 - h)).sum()))
-        s *= float(np.exp(np.clip(step, -1.0, 1.0)))
-        if abs(step) < 1e-10:
+def _start_size(count: int, q: int) -> int:
+    return int(max(START_SHARE * count, min(count, ROWS_PER_AXIS * q)))
+
+
+def concentrate(sample: Rows, start: Array, q: int, count: int, muted: Array, tol: float) -> Any:
+    """PCA of the rows kept and the `count` rows nearest to it, in turn, until they repeat.
+
+    A fixed number: where no gap divides good from bad rows, a limit would
+    take the bad ones in one by one. With fewer than five rows for each axis
+    the number says less than the limit, which is used then.
+    """
+    each, keep = np.arange(sample.shape[0]), _mask(sample, start)
+    for _ in range(CONCENTRATIONS):
+        plane = weighted_plane(sample, keep, q, muted)
+        _, *both = plane_distances(sample, plane)
+        far = sample.gather_scores(sample.map(partial(free_distances, plane.n_fit), *both, keep), each)
+        near = np.argsort(far, kind="stable")[:count]
+        if count < ROWS_PER_AXIS * q:
+            near = np.flatnonzero(far <= max(fit_limit(far, count, tol), far[near[-1]]))
+        new = _mask(sample, near)
+        changed = float(sample.total(lambda a, b: abs(a - b), new, keep))
+        keep = new
+        if changed <= SETTLED * len(each):
             break
-    return s
+    return keep
+
+
+def reweighted(
+    sample: Rows, keep: Any, start: Array, q: int, count: int, muted: Array, tol: float
+) -> tuple[Any, tuple[Ball, ...]]:
+    """PCA of the rows within the limit, in turn, and the leverage clusters among them.
+
+    `start` are the rows of the start, whose scores say what is far out.
+    """
+    balls: tuple[Ball, ...] = ()
+    for _ in range(REWEIGHTINGS):
+        found = assess(sample, weighted_plane(sample, keep, q, muted), keep, count, tol, balls)
+        while len(balls) < 5 and (ball := leverage_ball(sample, found, start, count)):
+            balls = (*balls, ball)
+            found = assess(sample, found.plane, keep, count, tol, balls)
+        changed = float(sample.total(lambda a, b: abs(a - b), found.keep, keep))
+        keep = found.keep
+        if changed == 0:
+            break
+    return keep, balls
+
+
+def assess(
+    rows: Rows, plane: Plane, fitted: Any, count: int, tol: float, balls: tuple[Ball, ...] = ()
+) -> RowAssessment:
+    """Distances of all rows to a plane, and the rows to keep in the fit.
+
+    The limit comes from `subsample`, and is then applied to all of them.
+    """
+    n = rows.shape[0]
+    T, sd, od = plane_distances(rows, plane)
+    masks = () if fitted is None else (fitted,)
+    free = rows.map(partial(free_distances, plane.n_fit), sd, od, *masks)
+    index = subsample(n)
+    far, enough = rows.gather_scores(free, index).astype(np.float64), int(np.ceil(count * len(index) / n))
+    limit = max(fit_limit(far, enough, tol), float(np.partition(far, enough - 1)[enough - 1]))
+    spots = [((ball.center - plane.center) @ plane.W[:, plane.live], ball.radius2) for ball in balls]
+    live = np.flatnonzero(plane.live)
+
+    def within(f: Any, t: Any) -> Any:
+        inside = f <= limit
+        for spot, radius2 in spots:
+            A = double(t)[:, : len(live)] - asarray_like(spot, double(t))
+            inside = inside & (namespace(t).sum(A * A, axis=1) > radius2)
+        return cast(inside, t.dtype)
+
+    return RowAssessment(plane, sd, od, free, rows.map(within, free, T))
+
+
+def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int) -> Ball | None:
+    """A cluster far out inside the plane that looks like one point repeated with noise.
+
+    In the score metric of the start, which holds no such cluster, its rows are
+    beyond twice the .9975 quantile; with the size that noise gives to a point
+    it holds 5 % of the rows, has hardly any others about it, and is small
+    beside the main body: groups and tails are none of that.
+    """
+    plane, n = found.plane, sample.shape[0]
+    axes = plane.W[:, plane.live]
+    k, rest = axes.shape[1], sample.shape[1] - plane.W.shape[1]
+    if k == 0 or rest <= 0:
+        return None
+    keep = to_numpy(found.keep) > 0
+    T, T0 = (sample.gather_rows(np.arange(n)) - plane.center) @ axes, (start - plane.center) @ axes
+    variances, turn = np.linalg.eigh(np.atleast_2d(np.cov(T0.T)))
+    if variances[0] <= 1e-12 * variances[-1]:
+        return None
+    white = turn / np.sqrt(variances)
+    inner, outer = (np.sum(((S - T0.mean(axis=0)) @ white) ** 2, axis=1) for S in (T0, T))
+    # The least outlying rows lie closer than others: their .9 quantile is about the .4 one of all.
+    size = float(np.quantile(inner, 0.9)) / float(chdtri(k, 0.6))
+    far = np.flatnonzero(keep & (outer > size * (k + 2.0 * (float(chdtri(k, 0.0025)) - k))))
+    noise = float(np.median(sample.gather_scores(found.free, np.flatnonzero(keep)) ** 2)) / rest
+    need = int(np.ceil(CLUSTER_SHARE * n))
+    if len(far) < need or 4.0 * noise > size * float(variances.mean()):
+        return None
+    radius2, P = noise * float(chdtri(k, 0.01)), T[far]
+    some = P[subsample(len(P), 400)]
+    squares = np.sum(P * P, axis=1)[:, None] + np.sum(some * some, axis=1) - 2.0 * P @ some.T
+    spot = some[int(np.argmax((squares <= radius2).sum(axis=0)))]
+    for _ in range(3):
+        spot = P[np.sum((P - spot) ** 2, axis=1) <= radius2 * (1 + 1e-9)].mean(axis=0)
+    squares = np.sum((T - spot) ** 2, axis=1)
+    cluster, about = (int((keep & (squares <= times * radius2)).sum()) for times in (2.0, 8.0))
+    if cluster < need or about > 1.25 * cluster or keep.sum() - about < count:
+        return None
+    return Ball(plane.center + axes @ spot, 8.0 * radius2)
 
 
 def tl1_steps(
-    sample: Rows, plane: Plane, keep: Any, power: float, tol: float, max_iter: int = 20
+    sample: Rows, plane: Plane, keep: Any, muted: Array, tol: float, max_iter: int = 20
 ) -> tuple[Plane, Array, tuple[float, ...], bool]:
-    """Minimise the scale of the distances of the rows kept: PCA with weights h'(u)/u, u = r/s.
-
-    h(sqrt(u)) is concave for powers up to two, so the scale never increases.
-    """
-    kept = to_numpy(keep) > 0
-    Y = sample.sample(np.flatnonzero(kept))
-    w = np.ones(Y.shape[0])
+    """Minimize the Tl1 scale of the distances of the rows kept: PCA with its weights, in turn."""
+    kept, q = to_numpy(keep) > 0, plane.W.shape[1] - int(muted.sum())
+    Y = sample.subset(np.flatnonzero(kept))
+    objective, w, best = ResidualScale(Y, floor=tol), np.ones(Y.shape[0]), plane
     path: list[float] = []
-    best = plane
     for _ in range(max_iter + 1):
-        r = to_numpy(Y.shifted(Y.put(plane.center)).split(Y.put(plane.W))[1])
-        r = np.where(r <= tol, 0.0, r)
-        s = power_scale(r, power)
+        r = plane_distances(Y, plane)[2]
+        s = objective.value_of_distances(r)
         if path and s > path[-1]:
             break
         best = plane
         path.append(s)
-        if tell("subspace", s):
+        if report_iteration("subspace", s):
             break
         if s == 0.0 or (len(path) > 1 and path[-2] - s <= 1e-3 * s):
             break
-        u = np.maximum(r / s, 1e-6)
-        w = u ** (power - 2.0) / (1.0 + u**power) ** 2
-        w /= w.max()
-        plane = weighted_plane(Y, Y.put(w), len(plane.variances))
+        w = to_numpy(objective.weights(r))
+        plane = weighted_plane(Y, Y.asarray(w), q, muted)
     weights = np.zeros(len(kept))
-    weights[kept] = w
+    weights[kept] = w / w.max()
     return best, weights, tuple(path), len(path) <= max_iter
+
+
+def first_axes(plane: Plane, k: int) -> Plane:
+    """The plane of the first k axes."""
+    return Plane(plane.center, plane.W[:, :k], plane.variances[:k], plane.n_fit, plane.total_variance)
+
+
+def _cutoffs(rows: Rows, found: RowAssessment, fitted: Any, count: int, tol: float) -> Cutoffs:
+    index = subsample(rows.shape[0])
+    sd, far = (rows.gather_scores(h, index).astype(np.float64) for h in (found.score_distances, found.free))
+    mask = rows.gather_scores(found.keep if fitted is None else fitted, index) > 0
+    return row_cutoffs(found.plane, sd, far, mask, int(np.ceil(count * len(index) / rows.shape[0])), tol)
+
+
+def _mask(sample: Rows, index: Array) -> Any:
+    ones = np.zeros(sample.shape[0])
+    ones[index] = 1.0
+    return sample.asarray(ones)
+
+
+def _back(values: Array, index: Array) -> Array:
+    """Values of rows taken in the order `index`, in the order of all rows."""
+    out = np.zeros(len(index))
+    out[index] = values
+    return out

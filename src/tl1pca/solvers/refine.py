@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import cast, dots, like, namespace, tiny, to_numpy
-from .._progress import tell
+from .._arrays import asarray_like, cast, dots, namespace, tiny, to_numpy
+from .._progress import report_iteration
 from ..geometry import orthonormalize, project_out
-from ..objectives import Dispersion, Survey
-from ..operators import Operator
+from ..linear import conjugate_gradients
+from ..objectives import Dispersion, Evaluation
+from ..operators import Operator, Smoothed
 from ..rows import Rows
-from .base import Solution
+from .base import Solution, solution
 
 Array = NDArray[Any]
 
@@ -47,44 +48,29 @@ class _Curvature:
         T = namespace(W).sort(abs(self.A @ W), axis=0)
         return namespace(W).maximum(T[T.shape[0] // 2, :], tiny(T) ** 0.25)
 
-    def bend(self, W: Array, operator: Operator, mu: Array) -> Array:
+    def negative_curvature(self, W: Array, operator: Operator, mu: Array) -> Array:
         """Minus the second derivative of the smoothed objective in every score, (m, k)."""
         xp, T = namespace(W), self.A @ W
-        h = SMOOTHING * self.scale(W)
-        u = xp.sqrt(T * T + h * h)
-        r, slope = T / u, operator.slope(u)
-        bent = operator.curvature(u) * r * r + slope * (1.0 - r * r) / u
+        slope, negative_curvature = Smoothed(operator, SMOOTHING * self.scale(W)).derivatives(T)
         # For a normal score the sum of psi(t) t is curvature times variance: the smoothing
         # and the sample change both alike, so what is known of the one corrects the other.
-        sampled = xp.maximum(self.weights @ (slope * r * T), tiny(T))
-        return -self.weights[:, None] * bent * xp.sqrt(mu / sampled)
+        sampled = xp.maximum(self.weights @ (slope * T), tiny(T))
+        return self.weights[:, None] * negative_curvature * xp.sqrt(mu / sampled)
 
-    def newton(self, bend: Array, mu: Array, g: Array, tangent: Callable[[Array], Array]) -> Array:
-        """(mu + A' diag(bend) A) x = g per component, by conjugate gradients.
-
-        A component stops where the curvature is about to vanish.
-        """
-        xp = namespace(g)
-        x, r, p, zero, one = xp.zeros_like(g), g, g, like(0.0, g), like(1.0, g)
-        rr = dots(r, r)
-        stop, on = 0.01 * rr, rr > 0
-        for _ in range(INNER):
-            q = tangent(mu * p + self.A.T @ (bend * (self.A @ p)))
-            pq = dots(p, q)
-            on = on & (rr > stop) & (pq > 0.02 * mu * dots(p, p))
-            if not bool(xp.any(on)):
-                break
-            step = xp.where(on, rr, zero) / xp.where(on, pq, one)
-            x = x + step * p
-            r = r - step * q
-            new = dots(r, r)
-            p = r + xp.where(on, new, zero) / xp.where(on, rr, one) * p
-            rr = new
-        return xp.where(dots(x, x) > 0, x, g / mu)
+    def newton(self, bent: Array, mu: Array, g: Array, tangent: Callable[[Array], Array]) -> Array:
+        """(mu + A' diag(bent) A) x = g per component; mu alone where the curvature is about to vanish."""
+        x = conjugate_gradients(
+            lambda p: tangent(mu * p + self.A.T @ (bent * (self.A @ p))),
+            g,
+            tol=0.1,
+            max_iter=INNER,
+            least_curvature=0.02 * mu,
+        )
+        return namespace(g).where(dots(x, x) > 0, x, g / mu)
 
 
-def polish(
-    dispersion: Dispersion,
+def refine(
+    objective: Dispersion,
     W: Array,
     fixed: Array,
     sample: Rows,
@@ -97,7 +83,7 @@ def polish(
 
     Parameters
     ----------
-    dispersion : Dispersion
+    objective : Dispersion
         Over all rows.
     W : ndarray of shape (d, k)
         Orthonormal, and orthogonal to `fixed`.
@@ -108,7 +94,7 @@ def polish(
     widths : sequence of float
         Widths of the kinks of the first steps, in median scores.
     tol : float
-        Relative increase that the next step promises, summed over the
+        Relative increase that the next step predicts, summed over the
         components, at which to stop.
     max_iter : int
         Steps with sharp kinks, at most.
@@ -121,55 +107,49 @@ def polish(
         ended and where its component was last lowered by being turned with
         others, as before it was another problem.
     """
-    k = W.shape[1]
     index = np.arange(sample.shape[0])
-    v = np.ones(len(index)) if sample.weights is None else sample.pick(sample.weights, index)
-    scale = dispersion.rows.mass / float(v.sum())
-    curvature = _Curvature(sample.array(), sample.put(scale * v))
+    v = np.ones(len(index)) if sample.weights is None else sample.gather_scores(sample.weights, index)
+    scale = objective.rows.mass / float(v.sum())
+    curvature = _Curvature(sample.array(), sample.asarray(scale * v))
     xp = namespace(W)
-    alpha = Dispersion(sample, dispersion.operator).guess(W)
 
-    def look(W: Array, width: float = 0.0) -> Survey:
-        return dispersion.survey(W, alpha, width * to_numpy(curvature.scale(W)) if width else None)
-
-    def toward(W: Array, seen: Survey) -> tuple[Array, float]:
-        """Newton directions and the relative increase they promise, summed over the components."""
-        mu = xp.maximum(dots(seen.gradient, W), tiny(W))
-        tangent = _tangent(W, fixed)
-        g = tangent(tangent(seen.gradient))
-        D = tangent(curvature.newton(curvature.bend(W, seen.operator, mu), mu, g, tangent))
+    def newton_direction(here: Evaluation) -> tuple[Array, float]:
+        """Newton directions and the relative increase they predict, summed over the components."""
+        mu = xp.maximum(dots(here.gradient, here.W), tiny(W))
+        tangent = _tangent(here.W, fixed)
+        g = tangent(tangent(here.gradient))
+        bent = curvature.negative_curvature(here.W, here.operator, mu)
+        D = tangent(curvature.newton(bent, mu, g, tangent))
         return cast(D, W.dtype), float(xp.sum(dots(g, D) / mu))
 
+    here = objective.on(sample).value_and_gradient(W)  # for the scales, where they are "auto"
     for width in widths:
-        seen = look(W, width)
-        alpha = seen.measure if alpha is not None else None
-        W = _step(W, toward(W, seen)[0], fixed)
-    seen = look(W)
-    paths, converged = [[float(x)] for x in seen.measure], False
-    alpha = seen.measure if alpha is not None else None
-    D, promise = toward(W, seen)
+        smooth = objective.smoothed(width * to_numpy(curvature.scale(W)))
+        here = smooth.value_and_gradient(W, near=here)
+        W = _step(W, newton_direction(here)[0], fixed)
+    here = objective.value_and_gradient(W, near=here)
+    paths, converged = [[float(x)] for x in here.values], False
+    D, predicted_gain = newton_direction(here)
     length = 1.0
     for _ in range(max_iter):
-        if promise <= tol:
+        if predicted_gain <= tol:
             converged = True
             break
-        new = _step(W, length * D, fixed)
-        there = look(new)
-        beta, alpha = alpha, there.measure if alpha is not None else None
-        D_new, promise_new = toward(new, there)
-        if promise_new < promise:
+        there = objective.value_and_gradient(_step(here.W, length * D, fixed), near=here)
+        D_new, next_gain = newton_direction(there)
+        if next_gain < predicted_gain:
             # Rows change sides as the directions turn: close to the maximum that is noise, and no step helps.
-            converged = promise_new > 0.5 * promise
-            _record(paths, there.measure, seen.measure)
-            W, seen, D, promise, length = new, there, D_new, promise_new, 1.0
-            if tell("components", float(seen.measure.sum())):
+            converged = next_gain > 0.5 * predicted_gain
+            _record(paths, there.values, here.values)
+            here, D, predicted_gain, length = there, D_new, next_gain, 1.0
+            if report_iteration("components", here.value):
                 break
         else:  # too far for the model: stay, and try a quarter of the step
-            alpha, length = beta, 0.25 * length
+            length *= 0.25
             converged = length < 0.05
         if converged:
             break
-    return [Solution(W[:, j : j + 1], tuple(paths[j]), converged) for j in range(k)]
+    return [solution(here.W[:, j : j + 1], path, converged) for j, path in enumerate(paths)]
 
 
 def _record(paths: list[list[float]], values: Array, before: Array) -> None:
@@ -182,7 +162,7 @@ def _record(paths: list[list[float]], values: Array, before: Array) -> None:
 
 def _tangent(W: Array, fixed: Array) -> Callable[[Array], Array]:
     """Projection of column j off the fixed directions and the columns i <= j of W."""
-    earlier = like(np.triu(np.ones((W.shape[1], W.shape[1]))), W)
+    earlier = asarray_like(np.triu(np.ones((W.shape[1], W.shape[1]))), W)
 
     def project(Q: Array) -> Array:
         Q = project_out(Q, fixed)

@@ -1,0 +1,349 @@
+"""Where a cellwise fit starts: cells predicted from the others, then rows judged once they are repaired.
+
+A cell is predicted by the leading singular vectors of data whose wild cells are
+cut, its own value left out. More vectors than components are used: those of bad
+rows have to be among them, or a cluster of bad rows would be taken for bad
+cells, repaired and trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from ..statistics import majority_share
+from .cellwise import (
+    CellLoss,
+    CellPlane,
+    Cells,
+    leverages,
+    minimize_cell_loss,
+    orthonormal,
+    solve_scores,
+    standardized,
+)
+
+Array = NDArray[Any]
+
+#: Singular vectors beyond the components, for what bad rows have in common.
+EXTRA = 2
+#: Components that are allowed for where their number is not given.
+GUESS = 10
+#: Deviations from the prediction beyond which a cell is put aside while predictions are made ...
+ASIDE = 3.0
+#: ... and beyond which it is repaired before the rows are judged.
+REPAIR = 2.5
+#: Window, in deviations, of the mode of a column: narrower ones are not stable, wider ones biased.
+WINDOW = 2.25
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """What the rowwise method says of repaired rows: a plane and the rows to trust."""
+
+    center: Array
+    V: Array
+    trusted: Array
+    accepts: Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class CellStart:
+    """Units, plane and rows to start from.
+
+    Attributes
+    ----------
+    location, unit : ndarray of shape (d,)
+        Cells are used as (x - location) / unit.
+    plane : CellPlane
+    scores : ndarray of shape (n, k)
+    rows : ndarray of bool of shape (n,)
+    """
+
+    location: Array
+    unit: Array
+    plane: CellPlane
+    scores: Array
+    rows: Array
+
+
+def column_modes(A: Array, mask: Array, window: float = WINDOW) -> tuple[Array, Array]:
+    """Location and scale of the main mode of every column, consistent at the normal distribution.
+
+    From the shortest half on: mean and standard deviation, corrected for the
+    truncation, of the values within `window` scales. The start is a scale that
+    is rather too small, as the iteration stops at the first mode it meets; a
+    median absolute deviation would begin above that of the good cells.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, d)
+    mask : ndarray of bool of shape (n, d)
+        At least one observed value in each column.
+    window : float
+
+    Returns
+    -------
+    location, scale : ndarray of shape (d,)
+    """
+    n, d = A.shape
+    S = np.sort(np.where(mask, A, np.inf), axis=0)
+    m, each = mask.sum(axis=0), np.arange(d)
+    half = np.minimum(m // 2 + 1, m)
+    last = np.arange(n)[:, None] + half - 1
+    with np.errstate(invalid="ignore"):
+        length = np.take_along_axis(S, np.minimum(last, n - 1), axis=0) - S
+    length = np.where(last < m, length, np.inf)
+    first = np.argmin(length, axis=0)
+    radius = 0.5 * length[first, each]
+    location = S[first, each] + radius
+    scale = radius / float(ndtri(0.5 + 0.5 * majority_share(0.5)))
+    for _ in range(20):
+        near = mask & (np.abs(A - location) <= window * scale)
+        count = near.sum(axis=0)
+        enough = count >= np.maximum(0.4 * m, 2)
+        total = np.maximum(count, 1)
+        mean = np.where(near, A, 0.0).sum(axis=0) / total
+        new = _truncated_deviation(np.where(near, A - mean, 0.0), total, window)
+        done = bool(np.all(np.abs(new - scale) <= 1e-3 * scale, where=enough))
+        location, scale = np.where(enough, mean, location), np.where(enough, new, scale)
+        if done:
+            break
+    return location, scale
+
+
+def residual_scales(R: Array, mask: Array, window: float = 2.5) -> Array:
+    """Scale about zero of the residuals of every column, as in `column_modes`."""
+    size = np.sort(np.where(mask, np.abs(R), np.inf), axis=0)
+    m, each = mask.sum(axis=0), np.arange(R.shape[1])
+    scale = size[np.maximum(m - 1, 0) // 2, each] / float(ndtri(0.5 + 0.5 * majority_share(0.5)))
+    for _ in range(20):
+        near = mask & (np.abs(R) <= window * scale)
+        count = near.sum(axis=0)
+        new = _truncated_deviation(np.where(near, R, 0.0), np.maximum(count, 1), window)
+        new = np.where(count >= 0.35 * m, new, scale)
+        done = bool(np.all(np.abs(new - scale) <= 1e-3 * scale))
+        scale = new
+        if done:
+            break
+    return scale
+
+
+def _truncated_deviation(A: Array, count: Array, window: float) -> Array:
+    density = np.exp(-0.5 * window**2) / np.sqrt(2.0 * np.pi)
+    correction = 1.0 / (1.0 - 2.0 * window * density / (2.0 * float(ndtr(window)) - 1.0))
+    return np.sqrt(correction * (A * A).sum(axis=0) / count)
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Cells from the other cells of their row, by shrunken singular vectors.
+
+    With B = Y - center and the fit F = B V diag(shrinkage) V' the prediction
+    without the cell itself is Y - (B - F)/(1 - leverage).
+    """
+
+    center: Array
+    V: Array
+    shrinkage: Array
+    leverage: Array
+    shift: Array
+    scale: Array
+
+    @classmethod
+    def of(cls, Y: Array, n_vectors: int) -> Predictor:
+        """From complete data; `shift` and `scale` are still to be found."""
+        n, d = Y.shape
+        center = Y.mean(axis=0)
+        B = Y - center
+        V, variances = _leading(B, n_vectors)
+        rest = max(d - n_vectors, 1) * max(1.0 - n_vectors / n, 1.0 / n)
+        noise = max((float((B * B).sum()) / n - float(variances.sum())) / rest, 1e-12)
+        shrinkage = singular_shrinkage(variances / noise, n, d)
+        leverage = np.minimum((V * V) @ shrinkage, 0.9)
+        return cls(center, V, shrinkage, leverage, np.zeros(d), np.ones(d))
+
+    def predict(self, Y: Array) -> Array:
+        B = Y - self.center
+        B -= ((B @ self.V) * self.shrinkage) @ self.V.T
+        return Y - B / (1.0 - self.leverage) + self.shift
+
+    def repair(self, Z: Array, mask: Array, passes: int = 4) -> tuple[Array, Array]:
+        """Predictions of all cells, and flags of those far from them, for rows that may be new."""
+        Y = _cut(Z, mask)
+        for _ in range(passes):
+            P = self.predict(Y)
+            Y = np.where(mask & (np.abs(Z - P) <= ASIDE * self.scale), Z, P)
+        return P, mask & (np.abs(Z - P) > REPAIR * self.scale)
+
+
+def singular_shrinkage(ratios: Array, n: int, d: int) -> Array:
+    """What of a singular vector is signal, least squares optimal (Gavish and Donoho 2017).
+
+    Without it the largest vectors of pure noise would predict: of 100 rows of
+    200 columns they hold several times the variance of the others.
+
+    Parameters
+    ----------
+    ratios : ndarray of shape (k,)
+        Variances along the vectors over that of the noise.
+    n, d : int
+        Shape of the data.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        Zero for vectors that noise explains.
+    """
+    beta, y2 = min(n, d) / max(n, d), ratios * n / max(n, d)
+    root = np.sqrt(np.maximum((y2 - beta - 1.0) ** 2 - 4.0 * beta, 0.0))
+    return np.where(y2 > (1.0 + np.sqrt(beta)) ** 2, root / np.maximum(y2, 1e-300), 0.0)
+
+
+def _leading(B: Array, k: int) -> tuple[Array, Array]:
+    """Leading right singular vectors and the variances along them."""
+    n, d = B.shape
+    if d <= n:
+        values, E = np.linalg.eigh(B.T @ B)
+        V = E[:, ::-1][:, :k]
+    else:
+        values, E = np.linalg.eigh(B @ B.T)
+        V = np.linalg.qr(B.T @ E[:, ::-1][:, :k])[0]
+    return V, np.maximum(values[::-1][:k], 0.0) / n
+
+
+def _cut(Z: Array, mask: Array) -> Array:
+    """Standardized cells with the Tl1 weight of their size: wild ones are near zero."""
+    weights = CellLoss.cell_weights(Z * (3.5 / 2.5), mask)[0]
+    return np.where(mask, Z * weights, 0.0)
+
+
+def predict_cells(Z: Array, mask: Array, n_vectors: int) -> Predictor:
+    """The predictor of standardized data: cells far off give way to their prediction, in turn."""
+    Y, aside = _cut(Z, mask), None
+    for _ in range(10):
+        predictor = Predictor.of(Y, n_vectors)
+        shift, scale = column_modes(Z - predictor.predict(Y), mask)
+        predictor = Predictor(
+            predictor.center,
+            predictor.V,
+            predictor.shrinkage,
+            predictor.leverage,
+            shift,
+            np.clip(scale, 1e-7, 1.0),  # no prediction is worse than the column itself
+        )
+        P = predictor.predict(Y)
+        before, aside = aside, mask & (np.abs(Z - P) > ASIDE * predictor.scale)
+        Y = np.where(mask & ~aside, Z, P)
+        if before is not None and np.mean(before != aside) < 0.002:
+            break
+    return predictor
+
+
+def start_cells(
+    X: Array,
+    mask: Array,
+    sample: Array,
+    n_components: int | None,
+    choose_rows: Callable[[Array], RowChoice],
+) -> CellStart:
+    """Units, plane and rows for the iteration.
+
+    Units, predictions and the plane come from the rows of the sample; the
+    others are repaired and judged by what was learned.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        With zeros where cells are missing.
+    mask : ndarray of bool of shape (n, d)
+    sample : ndarray of int
+        Rows to learn from.
+    n_components : int or None
+    choose_rows : callable
+        The rowwise method, for complete rows in units of the columns.
+
+    Returns
+    -------
+    CellStart
+    """
+    n, d = X.shape
+    location, spread = column_modes(X[sample], mask[sample])
+    spread = _usable(spread, X[sample], mask[sample], location)
+    Z = standardized(X[sample], mask[sample], location, spread)
+    # Nearly as many vectors as columns would predict every cell from the noise of the others.
+    vectors = (max(1, min(GUESS, d // 3)) if n_components is None else n_components) + EXTRA
+    predictor = predict_cells(Z, mask[sample], max(1, min(vectors, len(sample) - 1, d - 1)))
+    noise = predictor.scale * np.sqrt(1.0 - predictor.leverage)
+    noise = np.maximum(noise, 0.3 * float(np.median(noise)))
+    unit = spread * noise
+    Y, flags = _repaired(predictor, Z, mask[sample])
+    choice = choose_rows(Y / noise)
+    rows = np.zeros(n, dtype=bool)
+    rows[sample] = choice.trusted & ~_lost(flags, mask[sample])
+    scores = np.zeros((n, choice.V.shape[1]))
+    if len(sample) < n:
+        step = max(256, (1 << 18) // d)
+        for i in range(0, n, step):
+            part = slice(i, min(i + step, n))
+            Z = standardized(X[part], mask[part], location, spread)
+            Y, flags = _repaired(predictor, Z, mask[part])
+            rows[part] = choice.accepts(Y / noise) & ~_lost(flags, mask[part])
+            scores[part] = _first_scores(Z / noise, mask[part] & ~flags, choice)
+    else:
+        scores = _first_scores(Z / noise, mask & ~flags, choice)
+    rows &= mask.sum(axis=1) > min(choice.V.shape[1], d - 1)
+    if np.count_nonzero(rows) <= choice.V.shape[1]:  # nothing can be trusted: all that can be used
+        rows = mask.sum(axis=1) > min(choice.V.shape[1], d - 1)
+    plane, scores = orthonormal(choice.center, choice.V, scores, rows)
+    return CellStart(location, unit, plane, scores, rows)
+
+
+def _first_scores(Z: Array, good: Array, choice: RowChoice) -> Array:
+    return solve_scores(Z - choice.center, good.astype(np.float64), choice.V)
+
+
+def _usable(spread: Array, X: Array, mask: Array, location: Array) -> Array:
+    """Scales of columns; the mean deviation where most values are equal, one where all are."""
+    mean = np.where(mask, np.abs(X - location), 0.0).sum(axis=0) / mask.sum(axis=0)
+    spread = np.where(spread > 1e-12 * mean, spread, mean)
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _lost(flags: Array, mask: Array) -> Array:
+    """Rows of which more than half would have to be repaired: no row at all."""
+    return flags.sum(axis=1) > 0.5 * mask.sum(axis=1)
+
+
+def _repaired(predictor: Predictor, Z: Array, mask: Array) -> tuple[Array, Array]:
+    """Complete rows with their bad cells predicted, but lost rows as they are."""
+    P, flags = predictor.repair(Z, mask)
+    replace = flags & ~_lost(flags, mask)[:, None]
+    return np.where(mask & ~replace, Z, P), flags
+
+
+def settle_units(cells: Cells, start: CellStart, tol: float) -> CellStart:
+    """A first iteration, and the scale of its residuals as the unit of each column.
+
+    The values of the cells are turned to the new units in place. A column may
+    gain or lose a factor of two by that, no more: a component that follows a
+    single column leaves no residual there.
+    """
+    fit = minimize_cell_loss(cells, start.plane, start.scores, start.rows, max_iter=4, tol=tol)
+    plane, U = fit.plane, fit.scores
+    R = cells.values - plane.center - U @ plane.V.T
+    R /= np.sqrt(1.0 - np.minimum(leverages(CellLoss.cell_weights(R, cells.mask)[0], plane.V), 0.8))
+    used = cells.mask[start.rows]
+    # Each column is fitted by its own loadings and center, which take k + 1 of its residuals.
+    free = np.maximum(used.sum(axis=0), 1.0)
+    scale = residual_scales(R[start.rows], used) * np.sqrt(free / np.maximum(free - U.shape[1] - 1, 1.0))
+    middle = float(np.median(scale))
+    factor = np.clip(scale, 0.5 * middle, 2.0 * middle) if middle > 1e-6 else np.ones(len(scale))
+    plane, U = orthonormal(plane.center / factor, plane.V / factor[:, None], U, start.rows)
+    cells.values[...] /= factor
+    return CellStart(start.location, start.unit * factor, plane, U, start.rows)

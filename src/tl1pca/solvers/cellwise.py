@@ -1,0 +1,355 @@
+"""Low-rank fits of single cells: a Tl1 loss of cells inside a Tl1 loss of rows, missing cells left out.
+
+Everything here is in units where the noise of every column is about one. The
+least squares problems of all rows, and of all columns, are solved at once:
+with weights W (n x d) the matrices V' W_i V of all rows are one product of W
+with the pairwise products of the columns of V (d x k(k+1)/2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrik
+
+from .._progress import report_iteration
+
+Array = NDArray[Any]
+
+#: Residual of a cell, in deviations, at which its loss is half of the largest: 95 % efficiency.
+CELL_WIDTH = 3.75
+#: The same for the loss of a row, in medians of all rows.
+ROW_WIDTH = 2.0
+#: Entries of a block of rows, so that its temporaries stay in cache.
+BLOCK = 1 << 16
+#: Share of good rows that have no more bad cells than a row may have.
+COUNT_LEVEL = 0.99
+#: Deviations beyond which a cell is as far as anything can be: its square is still a number.
+REACH = 1e100
+#: Keeps the scores of a row that says nothing about some direction at zero there.
+RIDGE = 1e-10
+
+
+def standardized(X: Array, mask: Array, location: Array, unit: Array) -> Array:
+    """Observed cells as (x - location) / unit, within `REACH`; zero where they are missing."""
+    with np.errstate(over="ignore"):
+        return np.where(mask, np.clip((X - location) / unit, -REACH, REACH), 0.0)
+
+
+def square_tl1(u2: Array) -> Array:
+    """h(u) = u^2 / (1 + u^2), the Tl1 operator of the square: bounded, and concave in the square."""
+    return u2 / (1.0 + u2)
+
+
+def square_tl1_weight(u2: Array) -> Array:
+    """Slope of h in the square, 1 / (1 + u^2)^2: the weight in the least squares that majorize it."""
+    w = 1.0 / (1.0 + u2)
+    return w * w
+
+
+@dataclass(frozen=True)
+class CellLoss:
+    r"""Loss of the residuals of cells inside rows.
+
+    .. math:: \sum_i m_i\, h\big(t_i / (b S)\big),\qquad
+              t_i^2 = \frac{1}{m_i} \sum_j m_{ij}\, h(r_{ij}/c)
+
+    over the rows in the fit, with m the observed cells, c `CELL_WIDTH` and b
+    `ROW_WIDTH`. Both are concave in the squares of the residuals, so least
+    squares with the weights below never increase the loss.
+
+    Attributes
+    ----------
+    row_scale : float
+        S, fixed while the loss is minimised.
+    """
+
+    row_scale: float
+
+    def value(self, row_losses: Array, observed: Array) -> float:
+        """The loss, from t_i^2 and the numbers of observed cells of the rows in the fit."""
+        return float(np.sum(observed * square_tl1(row_losses / (ROW_WIDTH * self.row_scale) ** 2)))
+
+    def row_weights(self, row_losses: Array) -> Array:
+        """Weights of the rows in the least squares for the loadings."""
+        return square_tl1_weight(row_losses / (ROW_WIDTH * self.row_scale) ** 2)
+
+    @staticmethod
+    def cell_weights(residuals: Array, mask: Array) -> tuple[Array, Array]:
+        """Weights of the cells inside their rows, and t_i^2 of every row."""
+        u2 = (residuals / CELL_WIDTH) ** 2
+        losses = np.where(mask, square_tl1(u2), 0.0).sum(axis=1)
+        return np.where(mask, square_tl1_weight(u2), 0.0), losses / np.maximum(mask.sum(axis=1), 1)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Values (n, d) with zeros where a cell is missing, and the mask of observed ones."""
+
+    values: Array
+    mask: Array
+
+    def blocks(self) -> Iterator[slice]:
+        """Slices of rows whose temporaries stay in cache."""
+        n, d = self.values.shape
+        step = max(64, BLOCK // max(d, 1))
+        return (slice(i, min(i + step, n)) for i in range(0, n, step))
+
+    def take(self, index: Array | slice) -> Cells:
+        """Some of the rows."""
+        return Cells(self.values[index], self.mask[index])
+
+
+@dataclass(frozen=True)
+class CellPlane:
+    """center + span(V), V (d, k) orthonormal, and the variances of the scores."""
+
+    center: Array
+    V: Array
+    variances: Array
+
+
+@dataclass(frozen=True)
+class CellFit:
+    """The plane, the scores of all rows and the path of the loss."""
+
+    plane: CellPlane
+    scores: Array
+    path: tuple[float, ...]
+    converged: bool
+
+
+# ---------------------------------------------------------------- all small least squares at once
+def _pairs(V: Array) -> Array:
+    i, j = np.triu_indices(V.shape[1])
+    return V[:, i] * V[:, j]
+
+
+def _symmetric(flat: Array, k: int) -> Array:
+    """Matrices (n, k, k) from their upper triangles (n, k(k+1)/2)."""
+    i, j = np.triu_indices(k)
+    A = np.empty((len(flat), k, k))
+    A[:, i, j] = flat
+    A[:, j, i] = flat
+    return A
+
+
+def solve_scores(deviations: Array, weights: Array, V: Array, prior: Array | float = RIDGE) -> Array:
+    """Weighted least squares scores of every row, (n, k), `prior` added to the diagonals."""
+    k = V.shape[1]
+    A = _symmetric(weights @ _pairs(V), k)
+    A[:, range(k), range(k)] += prior
+    return np.linalg.solve(A, ((weights * deviations) @ V)[..., None])[..., 0]
+
+
+def leverages(weights: Array, V: Array) -> Array:
+    """Share of its own residual that a cell takes away by taking part in the fit of its row."""
+    i, j = np.triu_indices(V.shape[1])
+    A = _symmetric(weights @ _pairs(V), V.shape[1])
+    A[:, range(V.shape[1]), range(V.shape[1])] += RIDGE
+    inverse = np.linalg.inv(A)[:, i, j] * np.where(i == j, 1.0, 2.0)
+    return np.clip(weights * (inverse @ _pairs(V).T), 0.0, 0.9)
+
+
+class _Loadings:
+    """Normal equations of all columns on [1, scores], gathered block by block."""
+
+    def __init__(self, d: int, k: int):
+        self._k = k + 1
+        self._A = np.zeros((d, self._k * (self._k + 1) // 2))
+        self._b = np.zeros((d, self._k))
+
+    def add(self, values: Array, weights: Array, U: Array) -> None:
+        Z = np.column_stack([np.ones(len(U)), U])
+        self._A += weights.T @ _pairs(Z)
+        self._b += (weights * values).T @ Z
+
+    def solve(self, before: CellPlane) -> tuple[Array, Array]:
+        """Center and loadings; as before where a column has next to no weight."""
+        A, old = _symmetric(self._A, self._k), np.column_stack([before.center, before.V])
+        size = np.trace(A, axis1=1, axis2=2)[:, None]
+        ridge = 1e-9 * size + 1e-12
+        A[:, range(self._k), range(self._k)] += ridge
+        B = np.linalg.solve(A, (self._b + ridge * old)[..., None])[..., 0]
+        return B[:, 0], B[:, 1:]
+
+
+def orthonormal(center: Array, V: Array, U: Array, rows: Array) -> tuple[CellPlane, Array]:
+    """The same fit with orthonormal V, and scores that are centered and uncorrelated over the rows."""
+    inside = U[rows]
+    middle = inside.mean(axis=0)
+    Q, R = np.linalg.qr(V)
+    T = (inside - middle) @ R.T
+    variances, E = np.linalg.eigh(T.T @ T / max(len(T) - 1, 1))
+    E = E[:, ::-1]
+    plane = CellPlane(center + V @ middle, Q @ E, np.maximum(variances[::-1], 0.0))
+    return plane, (U - middle) @ (R.T @ E)
+
+
+# ---------------------------------------------------------------- the iteration
+def minimize_cell_loss(
+    cells: Cells, plane: CellPlane, U: Array, rows: Array, *, max_iter: int, tol: float
+) -> CellFit:
+    """Iteratively reweighted least squares for the cells of the given rows.
+
+    The rows and all scales are fixed, so the loss never increases.
+
+    Parameters
+    ----------
+    cells : Cells
+        In units of the noise of each column.
+    plane : CellPlane
+        Start.
+    U : ndarray of shape (n, k)
+        Scores to start from, of all rows.
+    rows : ndarray of bool of shape (n,)
+        Rows that shape the plane; the others only get scores.
+    max_iter : int
+    tol : float
+        Relative decrease of the loss at which to stop.
+
+    Returns
+    -------
+    CellFit
+    """
+    m = cells.mask.sum(axis=1)
+    loss = CellLoss(row_scale=_row_scale(cells, plane, U, rows))
+    path: list[float] = []
+    best = plane, U
+    for _ in range(max_iter + 1):
+        new, t2 = np.empty_like(U), np.empty(len(U))
+        loadings = _Loadings(*plane.V.shape)
+        for part in cells.blocks():
+            some = cells.take(part)
+            deviations = some.values - plane.center
+            W, t2[part] = loss.cell_weights(deviations - U[part] @ plane.V.T, some.mask)
+            new[part] = solve_scores(deviations, W, plane.V)
+            W *= (rows[part] * loss.row_weights(t2[part]))[:, None]
+            loadings.add(some.values, W, new[part])
+        value = loss.value(t2[rows], m[rows])
+        if path and value > path[-1]:  # by rounding alone
+            break
+        best = plane, U
+        path.append(value)
+        if report_iteration("cells", value) or (len(path) > 1 and path[-2] - value <= tol * value):
+            break
+        plane, U = orthonormal(*loadings.solve(plane), new, rows)
+    return CellFit(*best, tuple(path), len(path) <= max_iter)
+
+
+def _row_scale(cells: Cells, plane: CellPlane, U: Array, rows: Array) -> float:
+    """Median of the losses t_i of the rows in the fit."""
+    t2 = np.empty(len(U))
+    for part in cells.blocks():
+        some = cells.take(part)
+        t2[part] = CellLoss.cell_weights(some.values - plane.center - U[part] @ plane.V.T, some.mask)[1]
+    return max(float(np.sqrt(np.median(t2[rows]))), 1e-8)
+
+
+# ---------------------------------------------------------------- rows for a plane that is given
+def robust_scores(cells: Cells, plane: CellPlane) -> Array:
+    """Scores of rows with bad and missing cells, for a given plane.
+
+    Least squares with Huber weights first, a convex problem, so that cells far
+    off have little to say; then the Tl1 loss from a width of three times the
+    final one down to it, so that 40 % of bad cells in a row cannot win. Up to
+    there the scores are held by their variances, or few cells could explain
+    a bad one by scores that no row has.
+    """
+    deviations, mask = cells.values - plane.center, cells.mask
+    prior = np.clip(1.0 / np.maximum(plane.variances, 1e-12), RIDGE, 1e6)
+    U = np.zeros((len(mask), len(prior)))
+    for _ in range(6):
+        R = np.abs(deviations - U @ plane.V.T)
+        U = solve_scores(deviations, mask / np.maximum(R, 1.0), plane.V, prior)
+    for width in (3.0, 2.0, 1.4, 1.0):
+        W = CellLoss.cell_weights((deviations - U @ plane.V.T) / width, mask)[0]
+        U = solve_scores(deviations, W, plane.V, prior)
+    moving = np.arange(len(U))
+    for _ in range(300):  # few rows need more than ten
+        W = CellLoss.cell_weights(deviations - U[moving] @ plane.V.T, mask)[0]
+        new = solve_scores(deviations, W, plane.V)
+        change = np.abs(new - U[moving]).max(axis=1, initial=0.0)
+        U[moving] = new
+        still = change > 1e-9 * (1.0 + np.abs(new).max(axis=1, initial=0.0))
+        if not still.any():
+            break
+        moving, deviations, mask = moving[still], deviations[still], mask[still]
+    return U
+
+
+@dataclass(frozen=True)
+class CellAssessment:
+    """What a plane says of rows and their cells.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n, k)
+    residuals : ndarray of shape (n, d)
+        In deviations, corrected for the leverage of the cell; zero where it is missing.
+    weights : ndarray of shape (n, d)
+        Weights of the cells inside their rows.
+    flags : ndarray of bool of shape (n, d)
+    """
+
+    scores: Array
+    residuals: Array
+    weights: Array
+    flags: Array
+
+    def rows(self, index: Array | slice) -> CellAssessment:
+        """Some of the rows."""
+        return CellAssessment(
+            self.scores[index], self.residuals[index], self.weights[index], self.flags[index]
+        )
+
+
+def assess_cells(cells: Cells, plane: CellPlane, U: Array, cutoff: float) -> CellAssessment:
+    """Residuals, weights and flags of the cells of rows with the given scores."""
+    R = cells.values - plane.center - U @ plane.V.T
+    W = CellLoss.cell_weights(R, cells.mask)[0]
+    R = np.where(cells.mask, R / np.sqrt(1.0 - leverages(W, plane.V)), 0.0)
+    return CellAssessment(U, R, W, np.abs(R) > cutoff)
+
+
+def repaired_distances(found: CellAssessment, mask: Array, k: int, rate: float) -> Array:
+    """Orthogonal distances of rows whose bad cells are repaired, as if all d cells had been seen.
+
+    A good row has as many bad cells as chance has it at the `rate` of the good
+    rows, two are no surprise, and never more than half of its cells: beyond
+    that the smaller ones are left as they are. Else a row that is bad as a whole would be repaired,
+    cell by cell, until it looks good.
+
+    Parameters
+    ----------
+    found : CellAssessment
+    mask : ndarray of bool of shape (n, d)
+    k : int
+        Dimension of the plane.
+    rate : float
+        Share of bad cells in good rows.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        In deviations; zero for a row without observed cells.
+    """
+    m, d = mask.sum(axis=1), mask.shape[1]
+    chance = np.ceil(bdtrik(COUNT_LEVEL, m, rate)) if 0.0 < rate < 1.0 else np.zeros(len(m))
+    allowed = np.minimum(np.maximum(chance, 2), m // 2)
+    repaired = found.flags.copy()
+    over = np.flatnonzero(found.flags.sum(axis=1) > allowed)
+    if len(over):
+        size = np.where(found.flags[over], np.abs(found.residuals[over]), -1.0)
+        rank = np.argsort(np.argsort(-size, axis=1, kind="stable"), axis=1)
+        repaired[over] &= rank < allowed[over, None]
+    left = mask & ~repaired
+    count = left.sum(axis=1)
+    squares = np.where(left, found.residuals, 0.0)
+    squares *= squares
+    # The residuals are corrected for their leverage, so their mean square is that of the noise.
+    return np.sqrt(squares.sum(axis=1) / np.maximum(count, 1) * max(d - k, 0))

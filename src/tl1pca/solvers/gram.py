@@ -1,0 +1,91 @@
+"""The fixed point of PCA-Lp on the products of the rows, for few rows with many columns.
+
+With K = XX' the step w <- unit(X'z), z = sign(t) psi(|t|), reads
+t <- Kz / sqrt(z'Kz) on the scores alone: one product of an n x n matrix where
+X would take two, and the direction is formed once, at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._progress import report_iteration
+from ..geometry import unit
+from ..objectives import Dispersion
+from .base import Rng, Solution, Solver, Start, solution
+from .starts import LongestRow
+
+Array = NDArray[Any]
+
+
+class GramFixedPoint(Solver):
+    """lpSPCA without a limit on the non-zeros: greedy PCA-Lp from the longest row.
+
+    The same iterates as `SparseFixedPoint`, up to rounding.
+
+    Parameters
+    ----------
+    step_tol : float, default=1e-2
+        Change of w below which the iteration stops, as published.
+    max_iter : int, default=600
+        As published.
+    """
+
+    extractions = ("greedy",)
+    orthogonal = False
+
+    def __init__(self, step_tol: float = 1e-2, max_iter: int = 600):
+        self.step_tol = step_tol
+        self.max_iter = max_iter
+
+    @staticmethod
+    def suits(shape: tuple[int, int]) -> bool:
+        """Whether n x n products are cheaper than two with the rows themselves."""
+        return shape[0] <= 2 * shape[1]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("degree",)
+
+    @property
+    def in_memory(self) -> str | None:
+        return "multiplies all rows with each other"
+
+    def default_start(self) -> Start:
+        return LongestRow()
+
+    def solve(
+        self, objective: Dispersion, start: Start | None = None, n_directions: int = 1, rng: Rng = None
+    ) -> Solution:
+        rows, operator = objective.rows, objective.operator
+        X, v = rows.gather_rows(np.arange(rows.shape[0])), rows.gather_weights()
+        w = (start or self.default_start()).directions(objective, 1, rng)[:, 0]
+        K, t = X @ X.T, X @ w
+
+        def slope_and_value(t: Array) -> tuple[Array, float]:
+            """v psi(|t|), and sum v rho = |t| . v psi / p: one power for both."""
+            u = np.abs(t)
+            slope = operator.slope(u) if v is None else v * operator.slope(u)
+            return slope, float(u @ slope) / float(operator.degree or 1.0)
+
+        slope, value = slope_and_value(t)
+        path, pull = [value], slope
+        for _ in range(self.max_iter):
+            pull = np.where(t < 0, -slope, slope)
+            image = K @ pull
+            square = float(pull @ image)
+            if square <= 0.0:  # no row has a side to pull to
+                return solution(w[:, None], path, True)
+            length = np.sqrt(square)
+            cosine = float(pull @ t) / length  # between the old direction and the new one
+            t = image / length
+            slope, value = slope_and_value(t)
+            path.append(value)
+            if report_iteration("components", value):
+                break
+            if 2.0 - 2.0 * cosine < self.step_tol**2:
+                return solution(unit(X.T @ pull)[:, None], path, True)
+        return solution(unit(X.T @ pull)[:, None], path, False)

@@ -1,0 +1,60 @@
+"""Dense rows: centred with or without a copy, threads of either kind, the row space."""
+
+import numpy as np
+import pytest
+
+from tl1pca.rows import DenseRows
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(30, 6)) + 5.0
+M = X.mean(axis=0)
+V = rng.integers(1, 4, size=30).astype(float)
+W = rng.normal(size=(6, 3))
+C = X - M
+
+
+@pytest.mark.parametrize("implicit", [False, True])
+def test_dense_rows_centre_with_or_without_a_copy(monkeypatch, implicit):
+    monkeypatch.setattr("tl1pca.rows.dense._COPIED_ENTRIES", 0 if implicit else 1 << 20)
+    rows = DenseRows(X, M, V)
+    assert (rows._mean is not None) == implicit
+    np.testing.assert_allclose(rows.project(W), C @ W, atol=1e-11)
+    np.testing.assert_allclose(rows.gram(), C.T @ (V[:, None] * C), atol=1e-10)
+
+
+@pytest.mark.parametrize("narrow", [0, 500])
+def test_scatter_with_threads_of_either_kind(monkeypatch, narrow):
+    monkeypatch.setattr("tl1pca.rows.dense._NARROW_COLUMNS", narrow)
+    monkeypatch.setattr("tl1pca.rows.dense._THREADED_ENTRIES", 0)
+    A = rng.normal(size=(3000, 70))
+    center = A.mean(axis=0) + 1.0
+    np.testing.assert_allclose(
+        DenseRows(A, center).gram(), (A - center).T @ (A - center), rtol=1e-10, atol=1e-8
+    )
+
+
+def test_the_row_space_spans_the_same():
+    wide = rng.normal(size=(5, 12))
+    rows, lift = DenseRows(wide).to_row_space()
+    assert rows.shape == (5, 5)
+    np.testing.assert_allclose(lift(rows.gather_rows(np.arange(5)).T).T, wide, atol=1e-12)
+    basis = lift(np.eye(5))
+    np.testing.assert_allclose(basis.T @ basis, np.eye(5), atol=1e-14)
+    np.testing.assert_allclose(lift(np.ones(5)), basis @ np.ones(5), atol=1e-14)
+
+
+def test_large_sums_of_single_precision_are_accumulated_in_double():
+    big = DenseRows(np.ones((300_000, 1), dtype=np.float32))
+    t = np.full(300_000, 0.1, dtype=np.float32)
+    assert big.total(np.abs, t) == pytest.approx(300_000 * float(np.float32(0.1)), rel=1e-12)
+
+
+def test_a_few_rows_are_deflated_at_once_and_many_when_asked(monkeypatch):
+    w = W[:, :1] / np.linalg.norm(W[:, :1])
+    left = DenseRows(X, M).deflated(w)
+    assert left.in_memory
+    np.testing.assert_allclose(left.array(), C - C @ w @ w.T, atol=1e-12)
+    monkeypatch.setattr("tl1pca.rows.dense.MANY_ROWS", 10)
+    many = DenseRows(X, M).deflated(w)
+    assert not many.in_memory
+    np.testing.assert_allclose(many.array(), left.array(), atol=1e-12)

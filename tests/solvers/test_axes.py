@@ -1,0 +1,75 @@
+"""Axes of the rows against dense decompositions."""
+
+import numpy as np
+import pytest
+
+from support import gaussian, subspace_angle
+from tl1pca.rows import DenseRows
+from tl1pca.solvers import principal_axes, scatter_axes, span, spherical_axes
+
+X = gaussian(60, 5, seed=2)
+V = np.random.default_rng(0).uniform(0.2, 3.0, size=60)
+
+
+def eigenvectors(C, k):
+    return np.linalg.eigh(C)[1][:, ::-1][:, :k]
+
+
+def same_axes(ours, other, atol=1e-8):
+    np.testing.assert_allclose(np.abs(np.sum(ours * other, axis=0)), 1.0, atol=atol)
+
+
+@pytest.mark.parametrize("weights", [None, V])
+@pytest.mark.parametrize("again", [None, V[::-1]])
+def test_principal_axes(weights, again):
+    w = np.ones(60) * (1 if weights is None else weights) * (1 if again is None else again)
+    same_axes(
+        principal_axes(DenseRows(X, weights=weights), 3, again), eigenvectors(X.T @ (w[:, None] * X), 3)
+    )
+
+
+@pytest.mark.parametrize("again", [None, V[:6]])
+def test_principal_axes_of_wide_rows(again):
+    wide, v = np.random.default_rng(1).normal(size=(6, 40)) * np.arange(1, 7)[:, None], V[6:12]
+    w = v if again is None else v * again
+    axes = principal_axes(DenseRows(wide, weights=v), 2, again)
+    same_axes(axes, eigenvectors(wide.T @ (w[:, None] * wide), 2))
+
+
+@pytest.mark.parametrize("shape", [(300, 6), (20, 30), (400, 130)])
+def test_spherical_axes(shape):
+    rows = gaussian(*shape, seed=3, decay=0.8)
+    rows[0] = 0.0  # points nowhere
+    U = rows[1:] / np.linalg.norm(rows[1:], axis=1, keepdims=True)
+    expected = eigenvectors(U.T @ U, 2)
+    # More than 88 columns are iterated four times from some of the rows: a start, not a decomposition.
+    assert subspace_angle(spherical_axes(DenseRows(rows), 2).T, expected.T) < (
+        1e-5 if shape[1] < 100 else 5.0
+    )
+
+
+@pytest.mark.parametrize("d", [10, 120])
+def test_scatter_axes(d):
+    A = np.random.default_rng(4).normal(size=(200, d)) * 0.9 ** np.arange(d)
+    C = A.T @ A
+    values, axes = scatter_axes(C, 3)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(C)[::-1][:3], rtol=1e-9)
+    same_axes(axes, eigenvectors(C, 3))
+    rough_values, rough = scatter_axes(C, 3, rough=True)
+    assert rough.shape == (d, 3)
+    np.testing.assert_allclose(rough_values, values, rtol=1e-2)
+
+
+def test_axes_that_an_iteration_cannot_tell_are_decomposed():
+    C = np.eye(200)  # no gap at all
+    values, axes = scatter_axes(C, 3)
+    np.testing.assert_allclose(values, 1.0)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(3), atol=1e-10)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+@pytest.mark.parametrize("shape", [(40, 5), (5, 40), (200_000, 6)])
+def test_span(rank, shape):
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(shape[0], rank)) @ rng.normal(size=(rank, shape[1]))
+    assert span(DenseRows(rows)) == rank

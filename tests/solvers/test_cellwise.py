@@ -1,0 +1,235 @@
+"""The parts of the cellwise fit: small systems at once, the loss, scores of rows, repaired rows."""
+
+import numpy as np
+import pytest
+
+from cells import design
+from support import subspace_angle
+from tl1pca import TL1CellPCA
+from tl1pca.solvers import cell_start, cellwise
+from tl1pca.solvers.cell_start import (
+    Predictor,
+    column_modes,
+    residual_scales,
+    singular_shrinkage,
+)
+from tl1pca.solvers.cellwise import (
+    CellAssessment,
+    CellPlane,
+    Cells,
+    leverages,
+    minimize_cell_loss,
+    orthonormal,
+    repaired_distances,
+    robust_scores,
+    solve_scores,
+    square_tl1,
+    square_tl1_weight,
+)
+
+
+def low_rank(n=80, d=12, k=2, seed=0):
+    rng = np.random.default_rng(seed)
+    V = np.linalg.qr(rng.normal(size=(d, k)))[0]
+    U = rng.normal(size=(n, k)) * np.linspace(10, 6, k)
+    return U @ V.T + rng.normal(size=(n, d)), U, V, rng
+
+
+def test_weight_is_the_slope_in_the_square():
+    u2, step = np.linspace(0.0, 20.0, 50), 1e-6
+    slope = (square_tl1(u2 + step) - square_tl1(u2)) / step
+    np.testing.assert_allclose(square_tl1_weight(u2), slope, atol=1e-5)
+    assert (np.diff(square_tl1_weight(u2)) < 0).all()  # concave: weighted squares majorize the loss
+
+
+def test_all_rows_at_once_are_least_squares_row_by_row():
+    Z, _, V, rng = low_rank()
+    W = rng.uniform(size=Z.shape)
+    want = [np.linalg.lstsq(np.sqrt(w)[:, None] * V, np.sqrt(w) * z, rcond=None)[0] for w, z in zip(W, Z)]
+    np.testing.assert_allclose(solve_scores(Z, W, V), want, atol=1e-8)
+
+
+def test_leverage_is_the_diagonal_of_the_hat_matrix():
+    _, _, V, rng = low_rank()
+    W = rng.uniform(size=(3, len(V)))
+    for w, found in zip(W, leverages(W, V)):
+        hat = V @ np.linalg.inv(V.T * w @ V) @ (V.T * w)
+        np.testing.assert_allclose(found, np.diag(hat), atol=1e-8)
+
+
+def test_a_row_without_cells_is_at_the_center():
+    _, _, V, _ = low_rank()
+    assert not solve_scores(np.ones((1, len(V))), np.zeros((1, len(V))), V).any()
+
+
+def test_orthonormal_keeps_the_fit():
+    _, U, V, rng = low_rank()
+    turned, center = V @ rng.normal(size=(2, 2)), rng.normal(size=len(V))
+    rows = rng.uniform(size=len(U)) < 0.7
+    plane, scores = orthonormal(center, turned, U, rows)
+    np.testing.assert_allclose(plane.center + scores @ plane.V.T, center + U @ turned.T, atol=1e-9)
+    np.testing.assert_allclose(plane.V.T @ plane.V, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(scores[rows].mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(np.cov(scores[rows].T), np.diag(plane.variances), atol=1e-8)
+
+
+def explicit_loss(cells, plane, U, rows, scale):
+    R = cells.values - plane.center - U @ plane.V.T
+    h = np.where(cells.mask, (R / cellwise.CELL_WIDTH) ** 2 / (1 + (R / cellwise.CELL_WIDTH) ** 2), 0)
+    m = cells.mask.sum(axis=1)
+    t2 = h.sum(axis=1) / np.maximum(m, 1)
+    u2 = t2 / (cellwise.ROW_WIDTH * scale) ** 2
+    return float((m * u2 / (1 + u2))[rows].sum())
+
+
+def test_the_loss_never_rises_and_is_what_is_written():
+    Z, U, V, rng = low_rank(seed=1)
+    Z[rng.uniform(size=Z.shape) < 0.1] = 15.0
+    mask = rng.uniform(size=Z.shape) > 0.1
+    cells, rows = Cells(np.where(mask, Z, 0.0), mask), np.arange(len(Z)) < 70
+    Q = np.linalg.qr(V + 0.2 * rng.normal(size=V.shape))[0]
+    plane = CellPlane(np.zeros(len(V)), Q, np.ones(2))
+    scale = cellwise._row_scale(cells, plane, U, rows)
+    fit = minimize_cell_loss(cells, plane, U, rows, max_iter=60, tol=0.0)
+    assert len(fit.path) > 10
+    assert (np.diff(fit.path) <= 0).all()
+    assert fit.path[0] == pytest.approx(explicit_loss(cells, plane, U, rows, scale))
+    assert fit.path[-1] == pytest.approx(explicit_loss(cells, fit.plane, fit.scores, rows, scale))
+
+
+def test_rows_outside_do_not_shape_the_plane():
+    Z, U, V, _ = low_rank()
+    rows = np.arange(len(Z)) < 60
+    mask, plane = np.ones_like(Z, dtype=bool), CellPlane(np.zeros(len(V)), V, np.ones(2))
+    first = minimize_cell_loss(Cells(Z, mask), plane, U, rows, max_iter=5, tol=0.0)
+    Y = Z.copy()
+    Y[60:] += 3.0
+    second = minimize_cell_loss(Cells(Y, mask), plane, U, rows, max_iter=5, tol=0.0)
+    np.testing.assert_allclose(first.plane.V @ first.plane.V.T, second.plane.V @ second.plane.V.T, atol=1e-9)
+
+
+def test_blocks_are_the_whole(monkeypatch):
+    Z, U, V, _ = low_rank(n=300)
+    cells, plane = Cells(Z, np.ones_like(Z, dtype=bool)), CellPlane(np.zeros(len(V)), V, np.ones(2))
+    rows = np.ones(len(Z), dtype=bool)
+    whole = minimize_cell_loss(cells, plane, U, rows, max_iter=3, tol=0.0)
+    monkeypatch.setattr(cellwise, "BLOCK", 64 * len(V))
+    parts = minimize_cell_loss(cells, plane, U, rows, max_iter=3, tol=0.0)
+    np.testing.assert_allclose(whole.plane.V, parts.plane.V, atol=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.4])
+def test_scores_survive_bad_cells_in_a_row(share):
+    rng = np.random.default_rng(0)
+    d, k = 30, 3
+    V = np.linalg.qr(rng.normal(size=(d, k)))[0]
+    U = rng.normal(size=(200, k)) * 8.0
+    Z = U @ V.T + rng.normal(size=(200, d))
+    for row in Z:
+        row[rng.permutation(d)[: round(share * d)]] = 12.0  # on one side, the worst case
+    cells = Cells(Z, np.ones_like(Z, dtype=bool))
+    found = robust_scores(cells, CellPlane(np.zeros(d), V, np.full(k, 64.0)))
+    off = np.abs(found - U).max(axis=1)
+    assert np.mean(off < 5.0) > (0.99 if share < 0.3 else 0.9)
+    squares = np.abs(Z @ V - U).max(axis=1)
+    assert np.mean(squares < 5.0) < 0.5  # least squares does not
+
+
+def test_scores_are_held_by_their_variances_where_cells_are_few():
+    rng = np.random.default_rng(1)
+    V = np.linalg.qr(rng.normal(size=(10, 3)))[0]
+    U = rng.normal(size=(400, 3)) * 4.0
+    Z = U @ V.T + 0.5 * rng.normal(size=(400, 10))
+    for row in Z:
+        row[rng.permutation(10)[:3]] = rng.choice([-15.0, 15.0], size=3)
+    cells = Cells(Z, np.ones_like(Z, dtype=bool))
+    held, free = (
+        np.abs(robust_scores(cells, CellPlane(np.zeros(10), V, variances)) - U).max(axis=1)
+        for variances in (np.full(3, 16.0), np.full(3, 1e9))
+    )
+    assert np.mean(held > 5) < 0.6 * np.mean(free > 5)
+
+
+class TestRepairedDistances:
+    def found(self, flags, size=4.0, d=20):
+        residuals = np.where(flags, size, 1.0)
+        return CellAssessment(np.zeros((len(flags), 2)), residuals, np.ones_like(residuals), flags)
+
+    def test_bad_cells_are_repaired(self):
+        flags = np.zeros((2, 20), dtype=bool)
+        flags[0, :2] = True
+        mask = np.ones_like(flags)
+        np.testing.assert_allclose(repaired_distances(self.found(flags), mask, 2, 0.1), np.sqrt(18.0))
+
+    def test_but_not_more_than_chance_has_it(self):
+        flags = np.zeros((1, 20), dtype=bool)
+        flags[0, :9] = True
+        mask = np.ones_like(flags)
+        few, many = (repaired_distances(self.found(flags), mask, 2, rate)[0] for rate in (0.01, 0.3))
+        assert many == pytest.approx(np.sqrt(18.0))
+        assert few > 1.5 * many
+
+    def test_missing_cells_do_not_shorten(self):
+        flags, mask = np.zeros((1, 20), dtype=bool), np.ones((1, 20), dtype=bool)
+        mask[0, 5:] = False
+        found = self.found(flags)
+        assert repaired_distances(found, mask, 2, 0.1)[0] == pytest.approx(np.sqrt(18.0))
+        assert repaired_distances(found, np.zeros_like(mask), 2, 0.1)[0] == 0
+
+
+class TestStart:
+    def test_modes_are_those_of_the_majority(self):
+        rng = np.random.default_rng(0)
+        A = rng.normal(size=(2000, 3)) * [1.0, 5.0, 0.1] + [0.0, 10.0, -1.0]
+        A[:500] = [4.0, 30.0, -0.6]  # a quarter, four deviations on one side
+        location, scale = column_modes(A, np.ones_like(A, dtype=bool))
+        np.testing.assert_allclose(location, [0.0, 10.0, -1.0], atol=0.5)
+        np.testing.assert_allclose(scale, [1.0, 5.0, 0.1], rtol=0.1)
+        spread = 1.4826 * np.median(np.abs(A - np.median(A, axis=0)), axis=0)
+        assert (spread > 1.3 * scale).all()  # what a median absolute deviation makes of it
+
+    def test_scales_of_residuals_start_below(self):
+        rng = np.random.default_rng(0)
+        R = rng.normal(size=(1000, 2))
+        R[:250] = 4.0
+        np.testing.assert_allclose(residual_scales(R, np.ones_like(R, dtype=bool)), 1.0, rtol=0.1)
+
+    def test_missing_values_do_not_count(self):
+        rng = np.random.default_rng(0)
+        A, mask = rng.normal(size=(400, 2)), rng.uniform(size=(400, 2)) < 0.5
+        hidden = np.where(mask, A, 1e6)
+        np.testing.assert_allclose(column_modes(hidden, mask)[1], 1.0, rtol=0.2)
+
+    def test_noise_predicts_nothing(self):
+        noise = np.random.default_rng(0).normal(size=(100, 200))
+        top = np.linalg.svd(noise - noise.mean(axis=0), compute_uv=False)[:5] ** 2 / 100
+        assert top[0] > 4
+        assert not singular_shrinkage(top, 100, 200)[1:].any()
+        assert singular_shrinkage(np.array([1e6]), 100, 200)[0] == pytest.approx(1.0, abs=1e-3)
+
+    def test_a_prediction_does_not_use_the_cell_itself(self):
+        Z, *_ = low_rank()
+        predictor = Predictor.of(Z, 2)
+        Y = Z.copy()
+        Y[3, 4] += 100.0
+        assert predictor.predict(Y)[3, 4] == pytest.approx(predictor.predict(Z)[3, 4], abs=1e-8)
+        assert predictor.predict(Y)[3, 5] != pytest.approx(predictor.predict(Z)[3, 5], abs=1e-3)
+
+    def test_each_part_of_the_start_is_needed(self, monkeypatch):
+        """Without it a cluster of bad rows is repaired and trusted, or bad cells decide."""
+
+        def off(kind, cells, rows, seed):
+            data = design.draw(design.Cell("small", kind, cells, "cluster", rows, 0.0), seed)
+            return subspace_angle(TL1CellPCA(3, random_state=0).fit(data.X).components_, data.axes.T)
+
+        mixed, plain = ("spread 3-20", 0.2, 0.2, 1), ("none", 0.0, 0.3, 1)
+        assert max(off(*mixed), off(*plain)) < 15
+        with monkeypatch.context() as patch:
+            patch.setattr(cell_start, "EXTRA", 0)
+            assert off(*mixed) > 30
+        with monkeypatch.context() as patch:
+            patch.setattr(cell_start, "REPAIR", np.inf)
+            assert off(*mixed) > 30
+        with monkeypatch.context() as patch:
+            patch.setattr(cell_start, "singular_shrinkage", lambda ratios, n, d: np.ones(len(ratios)))
+            assert off(*plain) > 30

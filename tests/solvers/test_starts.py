@@ -1,0 +1,46 @@
+"""Where solvers begin."""
+
+import numpy as np
+import pytest
+
+from support import gaussian
+from tl1pca import TL1, Lp
+from tl1pca.objectives import DispersionScale, dispersion
+from tl1pca.rows import DenseRows
+from tl1pca.solvers import BestSample, FixedPoint, LongestRow, PrincipalAxes, ResultOf, State, best_sample
+
+X = gaussian(60, 4, seed=1)
+
+
+def test_best_sample_ignores_rows_too_short_to_point_anywhere():
+    data = np.vstack([np.zeros((3, 4)), X, 1e-12 * X[:2]])
+    start = best_sample(dispersion(DenseRows(data), TL1(a=1.0)))
+    assert start.index == 3 + best_sample(dispersion(DenseRows(X), TL1(a=1.0))).index
+    assert best_sample(dispersion(DenseRows(np.zeros((4, 2))), TL1(a=1.0))).index == -1
+
+
+def test_best_sample_by_alpha():
+    objective = DispersionScale(DenseRows(X), TL1())
+    values = [float(objective.value(x / np.linalg.norm(x))) for x in X]
+    start = best_sample(objective)
+    assert start.index == int(np.argmax(values))
+    assert start.value == pytest.approx(max(values))
+    np.testing.assert_array_equal(BestSample().directions(objective, 1)[:, 0], start.w)
+
+
+def test_starts_are_what_their_names_say():
+    objective = dispersion(DenseRows(X), Lp(p=1))
+    axes = np.linalg.svd(X, full_matrices=False)[2][:2].T
+    np.testing.assert_allclose(np.abs(PrincipalAxes().directions(objective, 2)), np.abs(axes), atol=1e-10)
+    longest = X[np.argmax(np.linalg.norm(X, axis=1))]
+    np.testing.assert_allclose(LongestRow().directions(objective, 1)[:, 0], longest / np.linalg.norm(longest))
+    np.testing.assert_array_equal(State(axes).directions(objective, 2), axes)
+    found = FixedPoint().solve(objective, n_directions=2).W
+    np.testing.assert_array_equal(ResultOf(FixedPoint()).directions(objective, 2), found)
+
+
+def test_a_given_start_is_where_a_solver_begins():
+    objective = dispersion(DenseRows(X), Lp(p=1))
+    end = FixedPoint().solve(objective, n_directions=2)
+    again = FixedPoint().solve(objective, State(end.W), 2)
+    assert len(again.path) == 1

@@ -1,0 +1,318 @@
+"""Every part of the robust subspace: what it is for, and that the result is worse without it."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.special import fdtri
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+
+from support import subspace_angle
+from tl1pca import TL1SubspacePCA
+from tl1pca.datasets import make_contaminated
+from tl1pca.objectives import ResidualScale
+from tl1pca.rows import DenseRows
+from tl1pca.solvers.outlyingness import canonical_order, least_outlying, separated_rows
+from tl1pca.solvers.plane import free_distances, score_cutoff, upper_stretch, weighted_plane
+from tl1pca.solvers.subspace import (
+    concentrate,
+    discrete_columns,
+    judging_dimension,
+    representative_rows,
+)
+
+OUT, PLANE, FIT = (f"tl1pca.solvers.{name}." for name in ("outlyingness", "plane", "subspace"))
+
+
+def low_rank(seed, n=200, d=20, r=3, scores=None):
+    """Rows with scores of size 6 to 3 in a random plane, noise 1; and the axes (d, d), the plane first."""
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    T = rng.normal(size=(n, r)) if scores is None else scores(rng, n, r)
+    return (T * np.linspace(6, 3, r)) @ Q[:, :r].T + rng.normal(size=(n, d)), Q, rng
+
+
+def with_cluster(X, Q, r, rng, fraction, distance, spread=1.0):
+    """The first rows in a cluster off the plane."""
+    m = int(fraction * len(X))
+    X[:m] = distance * Q[:, r] + spread * rng.normal(size=(m, X.shape[1]))
+    return np.arange(len(X)) < m
+
+
+def groups(rng, n, r):
+    centers = rng.normal(size=(3, r))
+    centers -= centers.mean(axis=0)
+    centers *= 2.5 * np.sqrt(r / (centers**2).sum(axis=1).mean())
+    return centers[rng.choice(3, size=n, p=[0.5, 0.3, 0.2])] + 0.5 * rng.normal(size=(n, r))
+
+
+def found(X, bad, k, least=0.99):
+    flags = TL1SubspacePCA(k).fit(X).flags_ > 0
+    return flags[bad].mean() >= least and flags[~bad].mean() <= 0.06
+
+
+def tight_cluster():
+    X, Q, rng = low_rank(0)
+    return found(X, with_cluster(X, Q, 3, rng, 0.4, 18, 0.1), 3)
+
+
+def groups_and_a_cluster():
+    passed = []
+    for seed in range(3):
+        X, Q, rng = low_rank(seed, 1000, 50, 5, groups)
+        passed.append(found(X, with_cluster(X, Q, 5, rng, 0.2, 25), 5))
+    return all(passed)
+
+
+def fewer_components_than_the_data_have():
+    X, Q, rng = low_rank(0, r=5)
+    return found(X, with_cluster(X, Q, 5, rng, 0.2, 14), 2)
+
+
+def zero_or_one():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 5)) + 0.3 * rng.normal(size=(400, 5))
+    X = np.column_stack([X, rng.uniform(size=400) < 0.3])
+    tables = ((X - X.mean(axis=0)) / X.std(axis=0), load_iris().data[:50])
+    return all((TL1SubspacePCA(3).fit(table).flags_ > 0).mean() <= 0.05 for table in tables)
+
+
+def leverage_cluster():
+    X, bad, _ = make_contaminated(200, 20, 3, kind="leverage", fraction=0.3, random_state=0)
+    return found(X, bad, 3)
+
+
+def far_scores_of_many_rows():
+    X, Q, _ = low_rank(0)
+    X[:40] += 4 * (X[:40] @ Q[:, :3]) @ Q[:, :3].T
+    return found(X, np.arange(200) < 40, 3, least=0.6)
+
+
+def heavy_tails():
+    flagged = []
+    for seed in range(3):
+        X = np.random.default_rng(seed).standard_t(3, size=(1000, 50))
+        X[:, :5] *= np.linspace(6, 3, 5)
+        flagged.append((TL1SubspacePCA(5).fit(X).flags_ > 0).mean())
+    return np.mean(flagged) <= 0.12
+
+
+def seeds_agree():
+    """Not for every draw of so few rows, of which two in five are bad: for most."""
+    moved = 0
+    for seed, kind in product(range(12), ("line", "scattered")):
+        X, Q, rng = low_rank(seed, 60, 10, 2)
+        if kind == "line":
+            X[:24] += np.outer(rng.uniform(-14, 14, size=24), Q[:, 3])
+        else:
+            X[:24] += 5 * rng.normal(size=(24, 10))
+        first = TL1SubspacePCA(2).fit(X).components_
+        others = (TL1SubspacePCA(2, random_state=i).fit(X).components_ for i in range(1, 4))
+        moved += any(subspace_angle(first, other) > 0.1 for other in others)
+    return moved <= 9
+
+
+def orders_agree():
+    X, _, _ = make_contaminated(300, 10, 2, fraction=0.3, noise=2.0, distance=12.0, random_state=3)
+    first = TL1SubspacePCA(2).fit(X)
+    for i in range(5):
+        order = np.random.default_rng(i).permutation(300)
+        other = TL1SubspacePCA(2).fit(X[order])
+        if subspace_angle(first.components_, other.components_) > 1e-6:
+            return False
+        if not np.array_equal(other.flags_, first.flags_[order]):
+            return False
+    return True
+
+
+def _f_alone(sd, k, n):
+    return float(np.sqrt(k * (n * n - 1) / (n * (n - k)) * fdtri(k, n - k, 0.99)))
+
+
+@pytest.mark.parametrize(
+    ("holds", "part", "instead"),
+    [
+        (orders_agree, FIT + "canonical_order", lambda X: np.arange(len(X))),
+        (tight_cluster, OUT + "separated_rows", lambda T, count: np.zeros(T.shape[1], dtype=bool)),
+        (groups_and_a_cluster, OUT + "moment_directions", lambda X, n_axes: X[:0]),
+        (seeds_agree, OUT + "MOST_DIRECTIONS", 1),
+        (fewer_components_than_the_data_have, FIT + "judging_dimension", lambda X, start, k, count: k),
+        (zero_or_one, FIT + "discrete_columns", lambda X: np.zeros(X.shape[1], dtype=bool)),
+        (leverage_cluster, FIT + "leverage_ball", lambda *_: None),
+        (far_scores_of_many_rows, PLANE + "score_cutoff", _f_alone),
+        (heavy_tails, PLANE + "upper_stretch", lambda z: 1.0),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_what_a_part_is_for(holds, part, instead, monkeypatch):
+    assert holds()
+    monkeypatch.setattr(part, instead)
+    assert not holds()
+
+
+class TestSmallCases:
+    """The ordinary data that broke its predecessor."""
+
+    def test_groups_stay_in_the_fit(self):
+        rng = np.random.default_rng(0)
+        axes, centers = np.eye(2, 20), np.array([[6, 0], [-3, 5.2], [-3, -5.2]])
+        T = centers[rng.integers(3, size=300)] + 1.2 * rng.normal(size=(300, 2))
+        X = T @ axes + 0.5 * rng.normal(size=(300, 20))
+        pca = TL1SubspacePCA(2).fit(X)
+        assert (
+            subspace_angle(axes, pca.components_)
+            <= 1.1 * subspace_angle(axes, PCA(2).fit(X).components_) + 0.2
+        )
+        assert (pca.flags_ > 0).mean() <= 0.05
+
+    @pytest.mark.parametrize("kind", ["exponential", "lognormal"])
+    def test_long_tails_stay_in_the_fit(self, kind):
+        def skewed(rng, n, r):
+            return (
+                rng.exponential(size=(n, r))
+                if kind == "exponential"
+                else np.exp(0.8 * rng.normal(size=(n, r)))
+            )
+
+        X, Q, _ = low_rank(0, scores=skewed)
+        pca, axes = TL1SubspacePCA(3).fit(X), Q[:, :3].T
+        assert (
+            subspace_angle(axes, pca.components_)
+            <= 1.1 * subspace_angle(axes, PCA(3).fit(X).components_) + 0.2
+        )
+        assert (pca.flags_ > 0).mean() <= 0.10
+
+    def test_many_central_rows(self):
+        def idle(rng, n, r):
+            return rng.normal(size=(n, r)) * np.where(rng.uniform(size=(n, 1)) < 0.4, 0.1, 1.0)
+
+        X, Q, _ = low_rank(0, scores=idle)
+        pca, axes = TL1SubspacePCA(3).fit(X), Q[:, :3].T
+        assert (
+            subspace_angle(axes, pca.components_)
+            <= 1.1 * subspace_angle(axes, PCA(3).fit(X).components_) + 0.2
+        )
+        assert (pca.flags_ > 0).mean() <= 0.05
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_a_parallel_plane_near_by(self, seed):
+        X, Q, rng = low_rank(seed, 5000, 100, 5)
+        bad = rng.permutation(5000)[:1000]
+        X[bad] += 12 * Q[:, 5]
+        pca = TL1SubspacePCA(5, random_state=seed).fit(X)
+        assert subspace_angle(Q[:, :5].T, pca.components_) < 5
+        assert (pca.flags_[bad] > 0).mean() >= 0.99
+
+
+class TestParts:
+    def test_canonical_order_is_that_of_the_data(self):
+        X = np.random.default_rng(0).integers(-2, 3, size=(50, 3)).astype(float)  # many rows of one length
+        X = np.unique(X, axis=0)
+        order = np.random.default_rng(1).permutation(len(X))
+        np.testing.assert_array_equal(X[canonical_order(X)], X[order][canonical_order(X[order])])
+
+    def test_representative_rows_are_all_or_evenly_some(self):
+        rows = DenseRows(np.random.default_rng(0).normal(size=(300, 4)))
+        assert sorted(representative_rows(rows, 1000)) == list(range(300))
+        some = representative_rows(rows, 100)
+        assert len(np.unique(some)) == 100
+        length = rows.norms()
+        assert abs(np.median(length[some]) - np.median(length)) < 0.15
+
+    def test_rows_beyond_a_gap_are_no_candidates(self):
+        X, Q, rng = low_rank(0)
+        bad = with_cluster(X, Q, 3, rng, 0.4, 40)
+        order = least_outlying(X, 101, 250, 1e-9, np.random.RandomState(0))
+        assert not bad[order].any()
+        assert not separated_rows(rng.normal(size=(5, 200)), 101).any()
+
+    def test_judging_dimension(self):
+        X, Q, _ = low_rank(0, r=5)
+        start = np.arange(60, 200)
+        assert judging_dimension(X, start, 2, 101) == 5
+        assert judging_dimension(X, start, 7, 101) == 7
+        # A minority lends no axis, even if a row of it is in the start.
+        X[:60] += 20 * Q[:, 6]
+        assert judging_dimension(X, np.arange(59, 200), 5, 101) == 5
+
+    def test_discrete_columns(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(100, 6))
+        X[:, 0] = rng.uniform(size=100) < 0.3
+        X[:, 1] = 1.0  # constant: nothing to judge
+        X[:, 2] = rng.integers(0, 4, size=100)  # no value of most rows
+        assert discrete_columns(X).tolist() == [True, False, False, False, False, False]
+        assert not discrete_columns((X[:, :1] > 0) * np.ones(4)).any()  # nothing else to judge by
+
+    def test_concentration_keeps_the_number(self):
+        X, Q, rng = low_rank(0)
+        bad = with_cluster(X, Q, 3, rng, 0.3, 9)
+        rows = DenseRows(X)
+        muted = np.zeros(20, dtype=bool)
+        keep = np.asarray(concentrate(rows, np.flatnonzero(~bad)[:60], 3, 101, muted, 0.0))
+        assert keep.sum() == 101
+        assert not keep[bad].any()
+
+    def test_muted_columns_are_axes_that_judge_nobody(self):
+        X, _, _ = low_rank(0)
+        muted = np.arange(20) == 4
+        plane = weighted_plane(DenseRows(X), np.ones(200), 3, muted)
+        np.testing.assert_allclose(plane.W.T @ plane.W, np.eye(4), atol=1e-12)
+        assert plane.live.tolist() == [True, True, True, False]
+        np.testing.assert_array_equal(plane.W[4], [0, 0, 0, 1])
+
+    def test_free_distances_are_those_of_rows_left_out(self):
+        rng = np.random.default_rng(0)
+        ratios = []
+        for _ in range(200):
+            Z = rng.normal(size=(13, 6)) * [9, 1, 1, 1, 1, 1]
+            new, X = Z[:1], Z[1:]
+            plane = weighted_plane(DenseRows(X), np.ones(12), 1)
+            for rows, fitted in ((X, np.ones(12)), (new, None)):
+                A = rows - plane.center
+                T = A @ plane.W
+                od = np.linalg.norm(A - T @ plane.W.T, axis=1)
+                sd = np.abs(T[:, 0]) / np.sqrt(plane.variances[0])
+                ratios.append((free_distances(12, sd, od, fitted) ** 2).mean())
+        inside, outside = np.mean(ratios[::2]), np.mean(ratios[1::2])
+        assert inside == pytest.approx(outside, rel=0.08)  # uncorrected: 5/6 and 5 * 13/12 apart by a third
+        assert outside == pytest.approx(5.0, rel=0.1)
+
+    def test_score_cutoff_holds_its_level(self):
+        sd = np.sqrt(np.random.default_rng(0).chisquare(3, size=100_000))
+        assert (sd > score_cutoff(sd, 3, 100_000)).mean() == pytest.approx(0.01, abs=0.001)
+        assert score_cutoff(sd[:5], 5, 6) == np.inf
+
+    def test_upper_stretch(self):
+        z = np.random.default_rng(0).normal(size=20_000)
+        assert upper_stretch(z) == pytest.approx(1.0, abs=0.03)
+        assert upper_stretch(np.where(z > 0, 1.6 * z, z)) == pytest.approx(1.6, abs=0.05)
+        assert upper_stretch(np.ones(9)) == 1.0
+
+    def test_tl1_scale_of_squares(self):
+        r = np.abs(np.random.default_rng(0).normal(size=500))
+        objective = ResidualScale(DenseRows(np.zeros((500, 1))))
+        s = objective.value_of_distances(r)
+        assert np.mean(r**2 / (s**2 + r**2)) == pytest.approx(0.5)
+        np.testing.assert_allclose(objective.weights(r), (1 + (r / s) ** 2) ** -2.0)
+        few = ResidualScale(DenseRows(np.zeros((10, 1))), floor=0.1)
+        assert few.value_of_distances(np.r_[np.full(6, 0.1), np.ones(4)]) == 0.0
+
+
+def test_the_judging_subspace_serves_new_rows():
+    X, Q, _ = low_rank(0, r=5)
+    pca = TL1SubspacePCA(2).fit(X)
+    assert pca.components_.shape == (2, 20)
+    assert pca.judging_components_.shape == (5, 20)
+    np.testing.assert_allclose(pca.judging_components_[:2], pca.components_, atol=1e-10)
+    new = low_rank(0, r=5)[0][:50] + 25 * Q[:, 7]
+    assert (pca.predict(new) == -1).all()
+    rest = (X - pca.mean_) - (X - pca.mean_) @ pca.judging_components_.T @ pca.judging_components_
+    np.testing.assert_allclose(pca.orthogonal_distances_, np.linalg.norm(rest, axis=1), atol=1e-9)
+
+
+def test_columns_of_the_row_space_are_no_discrete_ones():
+    """Its coordinates are triangular: half of the rows are zero in some, and that means nothing."""
+    X = make_contaminated(60, 120, 3, fraction=0.2, random_state=0)[0]
+    assert TL1SubspacePCA(3).fit(X).judging_components_.shape == (3, 120)

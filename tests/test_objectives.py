@@ -1,0 +1,152 @@
+"""Objectives: values and gradients against finite differences, and the forms against each other."""
+
+import numpy as np
+import pytest
+
+from support import OPERATORS, gaussian, name
+from tl1pca import TL1, Huber, Lp
+from tl1pca.objectives import BatchDispersion, Dispersion, DispersionScale, Residual, dispersion
+from tl1pca.rows import DenseRows
+
+X = gaussian(60, 4, seed=1) - gaussian(60, 4, seed=1).mean(axis=0)
+V = np.random.default_rng(3).uniform(0.5, 2.0, size=60)
+SMOOTH = [operator for operator in OPERATORS if operator.degree is None or operator.degree >= 1]
+
+
+def orthonormal(k, seed=0):
+    return np.linalg.qr(np.random.default_rng(seed).normal(size=(4, k)))[0]
+
+
+def differences(value, W, h=1e-6):
+    """Central differences of a function of W (d, k)."""
+    G = np.zeros_like(W)
+    for i in np.ndindex(W.shape):
+        step = np.zeros_like(W)
+        step[i] = h
+        G[i] = (value(W + step) - value(W - step)) / (2 * h)
+    return G
+
+
+@pytest.mark.parametrize("width", [None, 0.7])
+@pytest.mark.parametrize("operator", OPERATORS, ids=name)
+def test_dispersion(operator, width):
+    objective = Dispersion(DenseRows(X, weights=V), operator, width)
+    W = orthonormal(2)
+    here = objective.value_and_gradient(W)
+    size = np.abs(X @ W) if width is None else np.sqrt((X @ W) ** 2 + width**2)
+    np.testing.assert_allclose(here.values, V @ operator.value(size), rtol=1e-10)
+    np.testing.assert_allclose(here.values, objective.value(W), rtol=1e-10)
+    assert here.value == pytest.approx(objective.value(W).sum())
+    np.testing.assert_allclose(
+        here.gradient, differences(lambda W: objective.value(W).sum(), W), rtol=2e-5, atol=1e-6
+    )
+    np.testing.assert_allclose(objective.gradient_of_scores(X @ W), here.gradient, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=name)
+def test_the_batch_is_the_same_objective(operator):
+    objective = Dispersion(DenseRows(X, weights=V), operator)
+    batch = BatchDispersion.of(objective)
+    W = orthonormal(3)
+    T = (X @ W).T
+    np.testing.assert_allclose(batch.value(T), objective.value(W), rtol=1e-12)
+    slope, negative_curvature = batch.derivatives(T)
+    np.testing.assert_allclose(
+        batch.pullback(slope)[0].T, objective.value_and_gradient(W).gradient, rtol=1e-9
+    )
+    np.testing.assert_allclose(negative_curvature, -V * operator.curvature(np.abs(T)), rtol=1e-12)
+    smooth = batch.at(T[0], 0.4)
+    h = 1e-5
+    numeric = (smooth.derivatives(T + h)[0] - smooth.derivatives(T - h)[0]) / (2 * h)
+    np.testing.assert_allclose(smooth.derivatives(T)[1], -numeric, rtol=1e-4, atol=1e-6)
+
+
+def test_gram_form_of_wide_rows():
+    wide = np.random.default_rng(0).normal(size=(5, 12))
+    batch = BatchDispersion.of(Dispersion(DenseRows(wide), TL1(a=1.0)))
+    C = np.random.default_rng(1).normal(size=(3, 5))
+    gram = BatchDispersion(wide, batch.v, batch.given, batch.operator, equal=True, gram=wide @ wide.T)
+    T = C @ wide @ wide.T
+    G, S = batch.pullback(T)
+    c, s = gram.pullback(T)
+    np.testing.assert_allclose(c @ wide, G, rtol=1e-10)
+    np.testing.assert_allclose(s, S, rtol=1e-10)
+    np.testing.assert_allclose(gram.inner(C, T), C @ wide @ (C @ wide).T, rtol=1e-10)
+
+
+class TestScaleForm:
+    objective = DispersionScale(DenseRows(X, weights=V), TL1())
+
+    def test_auto_means_the_scale(self):
+        assert type(dispersion(DenseRows(X), TL1())) is DispersionScale
+        assert type(dispersion(DenseRows(X), TL1(a=1.0))) is Dispersion
+        assert type(dispersion(DenseRows(X), Huber())) is Dispersion  # settled once, by `resolve`
+
+    def test_value_is_the_root(self):
+        W = orthonormal(2)
+        alpha = self.objective.value(W)
+        np.testing.assert_allclose(V @ (np.abs(X @ W) / (alpha + np.abs(X @ W))), V.sum() / 2, rtol=1e-7)
+
+    def test_gradient_points_along_that_of_the_scale(self):
+        W = orthonormal(2)
+        G = self.objective.value_and_gradient(W).gradient
+        numeric = differences(lambda W: self.objective.value(W).sum(), W)
+        for ours, other in zip(G.T, numeric.T):
+            assert ours @ other == pytest.approx(np.linalg.norm(ours) * np.linalg.norm(other), rel=1e-6)
+
+    def test_one_pass_from_nearby(self):
+        W = orthonormal(2)
+        near = self.objective.value_and_gradient(W)
+        close = np.linalg.qr(W + 1e-3 * orthonormal(2, seed=5))[0]
+        exact, quick = self.objective.value(close), self.objective.value_and_gradient(close, near=near)
+        np.testing.assert_allclose(quick.values, exact, rtol=1e-5)
+        assert np.abs(quick.values - exact).max() < 0.1 * np.abs(near.values - exact).max()
+
+    def test_half_of_the_scores_zero(self):
+        rows = DenseRows(np.vstack([np.zeros((3, 2)), np.eye(2), [[1.0, 0.0]]]))
+        assert DispersionScale(rows, TL1()).value(np.eye(2)).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("operator", [Huber(c=1.0), Lp(p=1), Lp(p=0.5), TL1(a=1.0)], ids=name)
+def test_residual(operator):
+    objective = Residual(DenseRows(X, weights=V), operator)
+    W = orthonormal(2)
+    r = np.linalg.norm(X - X @ W @ W.T, axis=1)
+    here = objective.value_and_gradient(W)
+    assert here.value == pytest.approx(float(V @ operator.value(r)), rel=1e-12)
+    assert objective.value(W)[0] == pytest.approx(here.value, rel=1e-12)
+
+    def along_the_manifold(W):
+        Q = np.linalg.qr(W)[0]
+        return objective.value(Q)[0]
+
+    tangent = here.gradient - W @ (W.T @ here.gradient)
+    numeric = differences(along_the_manifold, W)
+    np.testing.assert_allclose(tangent, numeric - W @ (W.T @ numeric), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("operator", [o for o in OPERATORS if o.concave_in_square], ids=name)
+def test_weighted_squares_lie_above_the_residual(operator):
+    """What majorize-minimize rests on, and what the trait promises."""
+    rng = np.random.default_rng(0)
+    r, s = rng.uniform(0.01, 5.0, size=(2, 200))
+    above = operator.value(r) + 0.5 * operator.weight(r) * (s**2 - r**2)
+    assert (above >= operator.value(s) - 1e-10).all()
+
+
+def test_the_floor_keeps_a_row_in_the_subspace_finite():
+    rows = DenseRows(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]]))
+    weights = Residual(rows, Lp(p=1), floor=1e-10).weights(np.array([0.0, 0.0, 3.0]))
+    assert np.isfinite(weights).all()
+    assert weights.max() == 1.0
+
+
+def test_other_rows_and_deflated_rows():
+    objective = Dispersion(DenseRows(X, weights=V), TL1(a=1.0))
+    w = orthonormal(1)
+    left = objective.deflated(w)
+    np.testing.assert_allclose(left.rows.gather_rows(np.arange(60)), X - X @ w @ w.T, atol=1e-12)
+    assert left.operator is objective.operator
+    assert objective.on(DenseRows(X[:5])).value(w)[0] == pytest.approx(
+        TL1(a=1.0).value(np.abs(X[:5] @ w)).sum()
+    )
