@@ -1,6 +1,9 @@
 """What the tests share: the lists that cover a new part, oracles, strategies."""
 
+import functools
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,14 +27,26 @@ ESTIMATORS = [
     tl1pca.LpPCA(),
     tl1pca.LpPCA(p=1.5),
     tl1pca.SparseLpPCA(),
+    tl1pca.SparseTL1PCA(),
     tl1pca.GeneralizedLpPCA(),
     tl1pca.R1PCA(),
     tl1pca.R1PCA(weights="l1"),
     tl1pca.R1PCA(weights="cauchy"),
     tl1pca.ResidualPCA(),
+    tl1pca.RegularizedL1PCA(),
     tl1pca.L1ReconstructionPCA(),
     tl1pca.L1BestFitPCA(),
+    tl1pca.IncrementalTL1PCA(),
     tl1pca.TL1SubspacePCA(random_state=0),
+    tl1pca.TL1CellPCA(random_state=0),
+]
+
+#: Those that fit another estimator or to another space, with tests of their own and scikit-learn's checks.
+COMPOSED = [
+    tl1pca.EulerPCA(),
+    tl1pca.ImagePCA(),
+    tl1pca.KernelizedPCA(),
+    tl1pca.TL1LDA(),
 ]
 
 #: Those that fit about a given centre; the others estimate their own.
@@ -46,6 +61,7 @@ OPERATORS = [
     tl1pca.Lp(p=1),
     tl1pca.Lp(p=1.5),
     tl1pca.Lp(p=2),
+    tl1pca.Lp(p=3),
     tl1pca.Huber(c=1.0),
     tl1pca.Cauchy(c=1.0),
 ]
@@ -96,8 +112,24 @@ def sparse(X, weights):
     return SparseRows(scipy.sparse.csr_array(X), weights=weights)
 
 
+@functools.cache
+def contributed(class_name):
+    """The class of that name in an example of CONTRIBUTING."""
+    page = Path(__file__).parents[1] / "CONTRIBUTING.md"
+    (block,) = (b for b in re.findall(r"```python\n(.*?)```", page.read_text(), re.S) if class_name in b)
+    scope = {"np": np}
+    exec(block, scope)
+    return scope[class_name]
+
+
+def engine(X, weights):
+    """Four verbs, and all others as they are derived from these."""
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(X.shape[1], X.shape[1])))[0]
+    return contributed("ProductRows")(X @ Q.T, Q, weights=weights)
+
+
 #: How each adapter of the port is made from an array and its row weights.
-ADAPTERS = [dense, array_api_strict, torch, blocks, sparse, dask]
+ADAPTERS = [dense, array_api_strict, torch, blocks, sparse, dask, engine]
 
 
 def name(thing):

@@ -14,7 +14,7 @@ X, BAD, AXES = make_contaminated(200, 8, 2, fraction=0.25, random_state=0)
 def test_defaults_tell_the_story():
     table = compare(X, n_components=2)
     assert list(table.index) == ["PCA", "L1PCA", "R1PCA", "TL1PCA", "TL1SubspacePCA"]
-    assert {"objective", "score", "outliers", "time", "n_iter", "converged"} <= set(table.columns)
+    assert {"objective", "n_components", "outliers", "time", "n_iter", "converged"} <= set(table.columns)
     angles = table[[f"angle to {method}" for method in table.index]].to_numpy()
     np.testing.assert_allclose(angles, angles.T, atol=1e-6)
     np.testing.assert_allclose(np.diag(angles), 0, atol=1e-6)

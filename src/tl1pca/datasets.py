@@ -37,12 +37,13 @@ _FACE_SIDE = 32
 _TOY_OUTLIERS = np.array([[-4.0, 4.8], [-3.7, 5.1], [-3.3, 6.0], [-2.4, 5.5]])
 
 
-def make_toy(random_state: Seed = None) -> tuple[Array, Array]:
+def make_toy(random_state: Seed = 0) -> tuple[Array, Array]:
     """A redraw of the paper's toy: 30 points about the diagonal and 4 fixed outliers.
 
     Parameters
     ----------
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=0
+        The same sample in every call by default; None draws a new one.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def make_contaminated(
     fraction: float = 0.2,
     noise: float = 1.0,
     distance: float = 20.0,
-    random_state: Seed = None,
+    random_state: Seed = 0,
 ) -> tuple[Array, Array, Array]:
     """A low-rank Gaussian sample of which a fraction of rows is bad.
 
@@ -103,7 +104,8 @@ def make_contaminated(
         Standard deviation of the noise per feature.
     distance : float
         How far the bad rows are.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=0
+        The same sample in every call by default; None draws a new one.
 
     Returns
     -------

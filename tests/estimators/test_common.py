@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -17,17 +17,28 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 import tl1pca
-from support import CENTRED, ESTIMATORS, gaussian, name, with_components
+from support import CENTRED, COMPOSED, ESTIMATORS, gaussian, name, with_components
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
 centred = pytest.mark.parametrize("estimator", CENTRED, ids=name)
 #: Methods with their own constraint on the coordinates have oblique loadings.
-OBLIQUE = (tl1pca.SparseLpPCA, tl1pca.GeneralizedLpPCA)
-MINIMISERS = (tl1pca.R1PCA, tl1pca.ResidualPCA, tl1pca.L1ReconstructionPCA, tl1pca.TL1SubspacePCA)
+OBLIQUE = (tl1pca.SparseLpPCA, tl1pca.SparseTL1PCA, tl1pca.GeneralizedLpPCA)
+MINIMISERS = (
+    tl1pca.R1PCA,
+    tl1pca.ResidualPCA,
+    tl1pca.L1ReconstructionPCA,
+    tl1pca.TL1SubspacePCA,
+    tl1pca.IncrementalTL1PCA,
+    tl1pca.TL1CellPCA,
+)
+#: None is a number of components that they choose.
+CHOOSING = (tl1pca.TL1SubspacePCA, tl1pca.IncrementalTL1PCA, tl1pca.TL1CellPCA)
+#: Scores by a robust fit of each row, and distances in units of the columns.
+CELLWISE = (tl1pca.TL1CellPCA,)
 X = gaussian(40, 5)
 
 
-@every
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *COMPOSED], ids=name)
 def test_check_estimator(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # not all checks expect a few iterations
@@ -38,8 +49,8 @@ def test_check_estimator(estimator):
 
 
 def test_every_public_estimator_is_in_the_list():
-    public = {getattr(tl1pca, n) for n in tl1pca.__all__ if n.endswith("PCA")}
-    assert public == {type(e) for e in ESTIMATORS}
+    public = {getattr(tl1pca, n) for n in tl1pca.__all__ if n.endswith(("PCA", "LDA"))}
+    assert public == {type(e) for e in [*ESTIMATORS, *COMPOSED]}
 
 
 @every
@@ -76,13 +87,14 @@ class TestFitted:
         pca = with_components(estimator, 2).fit(X)
         scores = pca.transform(X)
         back = pca.inverse_transform(scores)
-        # Scores are least squares coefficients: the residual is orthogonal to the components.
-        np.testing.assert_allclose((X - back) @ pca.components_.T, 0, atol=1e-9)
+        if not isinstance(estimator, CELLWISE):
+            # Scores are least squares coefficients: the residual is orthogonal to the components.
+            np.testing.assert_allclose((X - back) @ pca.components_.T, 0, atol=1e-9)
         np.testing.assert_allclose(pca.transform(back), scores, atol=1e-9)
         np.testing.assert_allclose(clone(pca).fit_transform(X), scores, atol=1e-9)
 
     def test_all_components_reconstruct_exactly(self, estimator):
-        pca = with_components(estimator, 5 if isinstance(estimator, tl1pca.TL1SubspacePCA) else None).fit(X)
+        pca = with_components(estimator, 5 if isinstance(estimator, CHOOSING) else None).fit(X)
         assert pca.n_components_ == 5
         np.testing.assert_allclose(pca.inverse_transform(pca.transform(X)), X, atol=1e-9)
         np.testing.assert_allclose(pca.explained_variance_ratio_.sum(), 1.0, atol=1e-9)
@@ -90,6 +102,8 @@ class TestFitted:
     def test_score_is_minus_the_median_distance(self, estimator):
         pca = with_components(estimator, 2).fit(X)
         distance = np.linalg.norm(X - pca.inverse_transform(pca.transform(X)), axis=1)
+        if isinstance(estimator, CELLWISE):
+            distance = pca.distances(X)[1]
         np.testing.assert_allclose(pca.score_samples(X), -distance, atol=1e-12)
         assert pca.score(X) == pytest.approx(-np.median(distance))
         assert pca.score(X) < with_components(estimator, 4).fit(X).score(X)
@@ -102,6 +116,8 @@ class TestFitted:
         np.testing.assert_array_equal(copy.transform(X), first.transform(X))
 
     def test_share_of_the_dispersion(self, estimator):
+        if isinstance(estimator, CELLWISE):
+            pytest.skip("a share of the variance in units of the columns: see test_cell")
         wide = gaussian(60, 6, decay=0.3)
         pca = with_components(estimator, 0.95).fit(wide)
         assert 1 <= pca.n_components_ < 6
@@ -155,6 +171,8 @@ class TestInput:
 
 @centred
 class TestCentred:
+    # About a point far from the rows all signs are alike, and joint l1 methods say what that leaves open.
+    @pytest.mark.filterwarnings("ignore:.*directions open:sklearn.exceptions.ConvergenceWarning")
     @pytest.mark.parametrize("center", [None, "mean", "median", "spatial_median", np.arange(5.0)])
     def test_centers(self, estimator, center):
         pca = with_components(estimator, 2).set_params(center=center).fit(X)
@@ -216,7 +234,7 @@ class TestBadInput:
     def test_missing_values(self, estimator):
         data = X.copy()
         data[2, 1] = np.nan
-        if isinstance(estimator, tl1pca.L1ReconstructionPCA):
+        if isinstance(estimator, tl1pca.L1ReconstructionPCA | tl1pca.TL1CellPCA):
             assert np.isfinite(with_components(estimator, 2).fit(data).components_).all()
             return
         with pytest.raises(ValueError, match="NaN"):
@@ -291,7 +309,8 @@ def test_wide_data(estimator):
     pca = with_components(estimator, 3).fit(data)
     assert pca.components_.shape == (3, 40)
     back = pca.inverse_transform(pca.transform(data))
-    np.testing.assert_allclose((data - back) @ pca.components_.T, 0, atol=1e-8)
+    if not isinstance(estimator, CELLWISE):
+        np.testing.assert_allclose((data - back) @ pca.components_.T, 0, atol=1e-8)
 
 
 @every
@@ -301,8 +320,6 @@ def test_in_a_pipeline_and_a_grid_search(estimator):
     step = type(estimator).__name__.lower()
     search = GridSearchCV(pipe, {f"{step}__n_components": [1, 2]}, cv=3).fit(data, target)
     assert search.best_score_ > 0.8
-    alone = GridSearchCV(clone(estimator), {"n_components": [1, 2]}, cv=3).fit(data)
-    assert alone.best_params_ == {"n_components": 2}
 
 
 @every
@@ -311,3 +328,18 @@ def test_close_to_pca_on_clean_data(estimator):
     ours = with_components(estimator, 1).fit(data).components_[0]
     theirs = PCA(1).fit(data).components_[0]
     assert abs(ours @ theirs) > 0.9
+
+
+@every
+def test_the_same_question_gets_the_same_answer(estimator):
+    X = load_wine().data
+    plain = type(estimator)(n_components=2)  # as a user writes it
+    first, second = (clone(plain).fit(X) for _ in range(2))
+    np.testing.assert_array_equal(first.components_, second.components_)
+    if "random_state" in plain.get_params():
+        assert plain.random_state == 0
+
+
+@every
+def test_score_is_said_to_be_no_criterion(estimator):
+    assert "no criterion" in " ".join(type(estimator).score.__doc__.split())

@@ -163,7 +163,7 @@ def test_a_published_rule_that_does_not_converge_says_so():
     with pytest.warns(ConvergenceWarning, match="neither monotone nor convergent"):
         LpPCA(2, p=0.01, solver="paper", max_iter=20).fit(X)
     with pytest.warns(ConvergenceWarning, match="last iterate is kept"):
-        pca = SparseLpPCA(2, p=0.01, n_nonzero=2, max_iter=3).fit(X)
+        pca = SparseLpPCA(2, p=0.01, n_nonzero=2, solver="paper", max_iter=3).fit(X)
     np.testing.assert_allclose(np.linalg.norm(pca.components_, axis=1), 1.0)
 
 
@@ -190,10 +190,11 @@ def test_generalized_constraints():
         np.testing.assert_allclose((np.abs(W) ** p).sum(axis=1), 1.0, rtol=1e-9)
 
 
+@pytest.mark.parametrize("solver", ["auto", "paper"])
 @pytest.mark.parametrize("s", [1, 3, 5])
-def test_exactly_so_many_loadings(s):
+def test_exactly_so_many_loadings(s, solver):
     X = np.random.default_rng(2).normal(size=(40, 5))
-    W = SparseLpPCA(3, n_nonzero=s).fit(X).components_
+    W = SparseLpPCA(3, n_nonzero=s, solver=solver).fit(X).components_
     assert (np.count_nonzero(W, axis=1) == s).all()
 
 

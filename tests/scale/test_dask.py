@@ -139,8 +139,8 @@ def test_weights_of_unknown_chunks(X):
     rows = open_rows(unknown(), column)
     assert rows.mass == pytest.approx(v.sum())
     index = np.array([35_999, 0, 8_000, 8_000])
-    np.testing.assert_array_equal(rows.take(index), X[index])
-    np.testing.assert_array_equal(rows.sample(index).weights, v[index])
+    np.testing.assert_array_equal(rows.gather_rows(index), X[index])
+    np.testing.assert_array_equal(rows.subset(index).weights, v[index])
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_round_trips_do_not_grow_with_partitions_nor_packets_with_rows(trips, pa
 
 
 def test_large_packets_travel_by_themselves(packets, local, monkeypatch):
-    monkeypatch.setattr(adapter, "_PACKET", 100)
+    monkeypatch.setattr(adapter, "_PACKET_BYTES", 100)
     assert_same(TL1SubspacePCA(K, random_state=0).fit(data()), local["TL1SubspacePCA"])
     assert 100 < max(packets) < 20_000
 
@@ -345,8 +345,8 @@ def test_a_lost_scheduler_is_a_clear_error(fragile_cluster, trips):
 
 
 def test_a_cluster_without_workers_is_a_clear_error(monkeypatch):
-    monkeypatch.setattr(adapter, "POLL", 0.2)
-    monkeypatch.setattr(adapter, "PATIENCE", 1.0)
+    monkeypatch.setattr(adapter, "POLL_SECONDS", 0.2)
+    monkeypatch.setattr(adapter, "PATIENCE_SECONDS", 1.0)
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty,
         distributed.Client(empty, set_as_default=False) as client,
@@ -402,7 +402,7 @@ def test_methods_that_need_all_rows_in_memory_say_so(estimator, reason):
 
 
 def test_more_columns_than_rows_must_be_in_memory():
-    with pytest.raises(ValueError, match=r"more columns than rows, here \(5001, 5002\), in memory"):
+    with pytest.raises(ValueError, match=r"more features than samples.*\(5001, 5002\).*in memory"):
         TL1PCA(1).fit(da.ones((5_001, 5_002), chunks=(1_000, 5_002)))
 
 
@@ -422,3 +422,14 @@ def test_a_large_fit_without_a_client_says_how_to_get_one():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "client = Client()" in out
+
+
+@pytest.mark.parametrize("made", [(3, 4), (5, 4), (4, 3)], ids=["narrow", "wide", "short"])
+def test_blocks_that_are_not_what_they_declare(dask_client, made):
+    """A block is (6000, 4) by its declaration, and something else when it is computed."""
+    rows, columns = 6000 * made[1] // 4, made[0] if made[1] == 4 else 4
+    array = pytest.importorskip("dask.array")
+    X = array.zeros((60_000, 4), chunks=(6000, 4))
+    lying = X.map_blocks(lambda block: np.ones((rows, columns)), dtype=np.float64, meta=np.empty((0, 4)))
+    with pytest.raises(ValueError, match="declares"):
+        open_rows(lying)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..extraction import Extraction, greedy, joint
+from ..objectives import dispersion
 from ..operators import TL1, Operator
 from ..rows import Lift
 from ..solvers import FixedPoint, PaperAscent, Solver, SphereAscent, StiefelAscent
-from ._base import Center, CentredPCA, Problem
+from ._base import Center, CentredPCA, Problem, product
+from ._fitted import Fitted
 
 Array = NDArray[Any]
 
@@ -28,24 +30,30 @@ class BaseDispersionPCA(CentredPCA):
         """The operator of the method, its parameters not yet checked."""
 
     @abstractmethod
-    def _parts(self, problem: Problem) -> tuple[Solver, str]:
-        """The solver and the extraction, "greedy" or "joint"."""
+    def _parts(self, factor: float = 1.0) -> tuple[Solver, str]:
+        """The solver, for data multiplied by `factor`, and the extraction, "greedy" or "joint"."""
 
     def _check_parameters(self) -> None:
         self._operator().check()
+        solver, extraction = self._parts()
+        solver.check(self._operator(), extraction)
+
+    def _needs_memory(self) -> str | None:
+        solver = self._parts()[0]
+        named = self.get_params(deep=False).get("solver", solver)
+        reason = solver.in_memory and f"with solver={named!r} {solver.in_memory}"
+        return super()._needs_memory() or reason
+
+    @property
+    def _supports_array_api(self) -> bool:  # type: ignore[override]
+        return self._parts()[0].supports_array_api
 
     def _solve(self, problem: Problem) -> Extraction:
-        operator = self._operator().rescaled(problem.factor)
-        solver, extraction = self._parts(problem)
+        objective = dispersion(problem.rows, self._operator().rescaled(problem.factor))
+        solver, extraction = self._parts(problem.factor)
         if extraction == "joint":
-            return joint(problem.rows, operator, solver, self._count(problem))
-        return greedy(
-            problem.rows, operator, solver, problem.n_components, problem.rng, self._enough(problem)
-        )
-
-    def _objective_unit(self, factor: float) -> float:
-        operator = self._operator()
-        return 1.0 / factor if operator.adaptive else operator.unit_value(factor)
+            return joint(objective, solver, self._count(problem), problem.rng)
+        return greedy(objective, solver, problem.n_components, problem.rng, self._enough(problem))
 
 
 class DispersionPCA(BaseDispersionPCA):
@@ -64,13 +72,15 @@ class DispersionPCA(BaseDispersionPCA):
         parameters can be searched, e.g. ``operator__a``.
     solver : "auto", "paper" or Solver, default="auto"
         "auto" takes `SphereAscent` (greedy) or `StiefelAscent` (joint) for
-        concave operators and `FixedPoint` for convex ones.
+        concave operators, `FixedPoint` for convex ones and `StiefelAscent` for
+        those that are neither.
     extraction : {"greedy", "joint"}, default="greedy"
         One component after the other in the complement of the earlier ones,
         or all at once.
     center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
-    random_state : int, RandomState or None, default=None
-        For solvers that draw; the default one does not.
+    random_state : int, RandomState or None, default=0
+        For solvers that draw; the default one does not. The default gives the
+        same question the same answer; None draws afresh in every call.
     verbose : bool, default=False
         Whether to print the objective after every iteration.
 
@@ -111,7 +121,7 @@ class DispersionPCA(BaseDispersionPCA):
         solver: str | Solver = "auto",
         extraction: str = "greedy",
         center: Center = "spatial_median",
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ):
         self.n_components = n_components
@@ -135,7 +145,7 @@ class DispersionPCA(BaseDispersionPCA):
         if not isinstance(self.solver, Solver) and self.solver not in ("auto", "paper"):
             raise ValueError(f"solver must be 'auto', 'paper' or a Solver object, got {self.solver!r}.")
         super()._check_parameters()
-        if self._operator().adaptive and not isinstance(self._operator(), TL1):
+        if self._operator().adaptive and not self._operator().scale_form:
             raise ValueError(
                 f"The 'auto' of {self._operator()!r} is defined for residuals; give a number in the units "
                 "of the data, or use ResidualPCA."
@@ -145,15 +155,7 @@ class DispersionPCA(BaseDispersionPCA):
                 "a='auto' is defined per component; use extraction='greedy' or give a number for a."
             )
 
-    def _needs_memory(self) -> str | None:
-        return super()._needs_memory() or whole(self.solver)
-
-    @property
-    def _at_home(self) -> bool:  # type: ignore[override]
-        chosen = choose_solver(self.solver, self._operator(), self.extraction)
-        return self.extraction == "greedy" and isinstance(chosen, SphereAscent)
-
-    def _parts(self, problem: Problem) -> tuple[Solver, str]:
+    def _parts(self, factor: float = 1.0) -> tuple[Solver, str]:
         return choose_solver(self.solver, self._operator(), self.extraction), self.extraction
 
 
@@ -192,8 +194,9 @@ class TL1PCA(BaseDispersionPCA):
     n_starts : int, default=1
         Effort in the search for the global maximum: the number of batches of
         start rows that are ascended.
-    random_state : int, RandomState or None, default=None
-        For ``solver="paper"``; the default solver draws nothing.
+    random_state : int, RandomState or None, default=0
+        For ``solver="paper"``; the default solver draws nothing. The default
+        gives the same question the same answer; None draws afresh in every call.
     verbose : bool, default=False
         Whether to print the objective after every iteration.
 
@@ -241,6 +244,8 @@ class TL1PCA(BaseDispersionPCA):
     (34, 1)
     """
 
+    _fitted: ClassVar[dict[str, Fitted]] = {"a_": Fitted(shape="k", least=0)}
+
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -251,7 +256,7 @@ class TL1PCA(BaseDispersionPCA):
         tol: float = 1e-8,
         max_iter: int = 1000,
         n_starts: int = 1,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ):
         self.n_components = n_components
@@ -275,15 +280,8 @@ class TL1PCA(BaseDispersionPCA):
         if not isinstance(self.solver, Solver) and self.solver not in ("auto", "paper"):
             raise ValueError(f"solver must be 'auto', 'paper' or a Solver object, got {self.solver!r}.")
 
-    def _needs_memory(self) -> str | None:
-        return super()._needs_memory() or whole(self.solver)
-
-    @property
-    def _at_home(self) -> bool:  # type: ignore[override]
-        return self.solver == "auto" or isinstance(self.solver, SphereAscent)
-
-    def _parts(self, problem: Problem) -> tuple[Solver, str]:
-        if isinstance(self.solver, Solver):
+    def _parts(self, factor: float = 1.0) -> tuple[Solver, str]:
+        if not isinstance(self.solver, str):
             return self.solver, "greedy"
         if self.solver == "paper":
             return PaperAscent(max_iter=self.max_iter), "greedy"
@@ -292,27 +290,21 @@ class TL1PCA(BaseDispersionPCA):
     def _store(self, problem: Problem, extraction: Extraction, mean: Array, lift: Lift) -> None:
         super()._store(problem, extraction, mean, lift)
         if isinstance(self.a, str):
-            self.a_ = problem.rows.put(np.array([path[-1] for path in self.objective_path_]))
+            last = np.array([path[-1] for path in self.objective_path_])
+            self.a_ = problem.rows.asarray(product(last, dtype=problem.rows.dtype))
         else:
-            self.a_ = problem.rows.put(np.full(self.n_components_, float(self.a)))
-
-
-def whole(solver: str | Solver) -> str | None:
-    """Why a solver needs all rows in memory; None for those that ask the port alone."""
-    if solver == "auto" or type(solver) in (FixedPoint, SphereAscent, StiefelAscent):
-        return None
-    return f"with solver={solver!r} compares all rows with each other"
+            self.a_ = problem.rows.asarray(np.full(self.n_components_, float(self.a)))
 
 
 def choose_solver(solver: str | Solver, operator: Operator, extraction: str) -> Solver:
-    """The solver object behind a name; "auto" goes by the promises of the operator."""
-    if isinstance(solver, Solver):
+    """The solver object behind a name; "auto" goes by the traits of the operator."""
+    if not isinstance(solver, str):
         return solver
     if solver == "paper":
         return PaperAscent()
-    if not operator.concave:
-        return FixedPoint()
-    return SphereAscent() if extraction == "greedy" else StiefelAscent()
+    if operator.concave:
+        return SphereAscent() if extraction == "greedy" else StiefelAscent()
+    return FixedPoint() if operator.convex else StiefelAscent()
 
 
 def check_iteration(tol: float, max_iter: int) -> None:

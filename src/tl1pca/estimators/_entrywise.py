@@ -8,11 +8,10 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import like, namespace, to_numpy
 from ..extraction import Extraction
 from ..location import host_weights, locate
 from ..rows import DenseRows, Lift, Rows
-from ..solvers.entrywise import fit_l1_low_rank, fit_l1_star, l1_scores
+from ..solvers.entrywise import fit_l1_low_rank, fit_l1_star
 from ._base import Center, CentredPCA, Problem
 from ._dispersion import check_iteration
 
@@ -22,8 +21,8 @@ Array = NDArray[Any]
 class L1ReconstructionPCA(CentredPCA):
     r"""L1-PCA: minimises :math:`\sum_{ij} |X - UV^T|_{ij}` (Baccini 1996, Ke and Kanade 2003, 2005).
 
-    Resists single bad entries rather than bad rows, and is the only
-    estimator of the package that takes missing values: NaN entries do not
+    Resists single bad entries rather than bad rows, and takes missing values,
+    as `TL1CellPCA` does, which resists both: NaN entries do not
     count. Not rotation equivariant. The published alternation stops at local
     minima; it is started here from a smoothed l1 fit, which is ours.
 
@@ -109,7 +108,7 @@ class L1ReconstructionPCA(CentredPCA):
         if center == "spatial_median":
             raise ValueError("center='spatial_median' needs complete rows; use 'median' with NaN in X.")
         # Column by column, over the observed entries only.
-        data, weights = rows.take(np.arange(rows.shape[0])), host_weights(rows)
+        data, weights = rows.gather_rows(np.arange(rows.shape[0])), host_weights(rows)
         parts = [
             locate(DenseRows(column[seen, None], weights=None if weights is None else weights[seen]), center)
             for column, seen in zip(data.T, observed.T)
@@ -118,7 +117,7 @@ class L1ReconstructionPCA(CentredPCA):
 
     def _solve(self, problem: Problem) -> Extraction:
         rows, k = problem.rows, self._count(problem)
-        A = rows.take(np.arange(rows.shape[0])).astype(np.float64)
+        A = rows.gather_rows(np.arange(rows.shape[0])).astype(np.float64)
         solver = cast(Literal["median", "lp"], self.solver)
         fit = fit_l1_low_rank(
             A,
@@ -133,26 +132,11 @@ class L1ReconstructionPCA(CentredPCA):
 
     def _store(self, problem: Problem, extraction: Extraction, mean: Array, lift: Lift) -> None:
         if problem.observed is not None:
-            A = problem.rows.take(np.arange(problem.rows.shape[0]))
-            fitted = l1_scores(A, extraction.W, problem.observed) @ extraction.W.T
-            complete = np.where(problem.observed, A, fitted).astype(A.dtype)
-            problem = replace(problem, rows=DenseRows(complete, weights=host_weights(problem.rows)))
+            rows = problem.rows
+            fitted = rows.scores_and_distances(extraction.W)[0] @ extraction.W.T
+            complete = np.where(problem.observed, rows.array(), fitted)
+            problem = replace(problem, rows=DenseRows(complete, weights=host_weights(rows)))
         super()._store(problem, extraction, mean, lift)
-
-    def _objective_unit(self, factor: float) -> float:
-        return 1.0 / factor
-
-    def _scores(self, X: Array) -> Array:
-        host = to_numpy(X)
-        observed = ~np.isnan(host)
-        if observed.all():
-            return super()._scores(X)
-        A = np.where(observed, host - to_numpy(self.mean_), 0.0)
-        return like(l1_scores(A, to_numpy(self.components_).T, observed), X)
-
-    def _residuals(self, X: Array) -> Array:
-        xp, rest = namespace(X), super()._residuals(X)
-        return xp.where(xp.isnan(rest), xp.zeros_like(rest), rest)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -227,11 +211,8 @@ class L1BestFitPCA(CentredPCA):
 
     def _solve(self, problem: Problem) -> Extraction:
         rows, k = problem.rows, self._count(problem)
-        A = rows.take(np.arange(rows.shape[0])).astype(np.float64)
+        A = rows.gather_rows(np.arange(rows.shape[0])).astype(np.float64)
         fit = fit_l1_star(A, k, weights=host_weights(rows))
         removed = fit.objectives[: len(fit.objectives) + 1 - k]
         path = tuple(np.cumsum(np.append(0.0, removed)))
         return Extraction(fit.components.T.astype(rows.dtype), (path,), True)
-
-    def _objective_unit(self, factor: float) -> float:
-        return 1.0 / factor

@@ -1,26 +1,72 @@
-"""The power operators: PCA-L1, PCA-Lp, lpSPCA and Lp GPCA."""
+"""The power operators: PCA-L1, PCA-Lp and Lp GPCA."""
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+import warnings
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from ..extraction import Extraction, greedy
+from ..geometry import polar_rank
+from ..objectives import Dispersion
 from ..operators import Lp, Operator
-from ..solvers import BallFixedPoint, FixedPoint, Solver, SparseFixedPoint, SphereAscent, StiefelAscent
+from ..rows import Lift, Rows
+from ..solvers import (
+    BallFixedPoint,
+    FixedPoint,
+    Solver,
+    SphereAscent,
+    StiefelAscent,
+)
 from ._base import Center, ObliquePCA, Problem
 from ._dispersion import BaseDispersionPCA, check_iteration
 
 Array = NDArray[Any]
 
-# The stopping rule of the published PCA-Lp programs: a change of W below 1e-2.
-_PUBLISHED_STEP = 1e-2
+# The stopping rules of the published PCA-Lp programs: a change of W below the
+# first or of the objective below the second.
+_PUBLISHED_STEP, _PUBLISHED_CHANGE = 1e-2, 1e-4
 
 
-class L1PCA(BaseDispersionPCA):
+class JointPowerPCA(BaseDispersionPCA):
+    """Says when the joint fixed point leaves directions undetermined.
+
+    W <- polar(G), G = X'(sign(T) psi(|T|)), has many solutions where the
+    columns of G are dependent, as they are for scores of which several never
+    change sign. The solution closest to the last W is taken.
+    """
+
+    def _store(self, problem: Problem, extraction: Extraction, mean: Array, lift: Lift) -> None:
+        super()._store(problem, extraction, mean, lift)
+        solver, kind = self._parts()
+        if kind == "greedy" or self.n_components_ == 1 or not solver.linearizes:
+            return
+        free = min(self.n_components_, self.rank_) - _decided(problem.rows, self._operator(), extraction.W)
+        if free > 0:
+            warnings.warn(
+                f"{type(self).__name__}: the data leave {free} of {self.n_components_} directions open, for "
+                "the signs of the scores are linearly dependent. Those closest to the last iterate were "
+                "taken, one of many equally good choices, and scores on the first few components depend on "
+                "it. Center the rows, ask for fewer components, or set greedy=True.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def _decided(rows: Rows, operator: Operator, W: Array) -> int:
+    """Directions that the gradient at W decides."""
+
+    def pull(t: Array) -> Array:
+        return np.where(t < 0, -1.0, 1.0).astype(t.dtype) * operator.slope(np.abs(t))
+
+    return polar_rank(np.asarray(rows.pullback(rows.map(pull, rows.project(W)))))
+
+
+class L1PCA(JointPowerPCA):
     r"""PCA-L1: maximises :math:`\sum_{ij} |x_i^T w_j|` (Kwak 2008, Nie et al. 2011).
 
     The published fixed point W <- polar(X' sign(XW)) from the classical
@@ -87,11 +133,11 @@ class L1PCA(BaseDispersionPCA):
         check_flag("greedy", self.greedy)
         check_iteration(0.0, self.max_iter)
 
-    def _parts(self, problem: Problem) -> tuple[Solver, str]:
+    def _parts(self, factor: float = 1.0) -> tuple[Solver, str]:
         return FixedPoint(max_iter=self.max_iter), "greedy" if self.greedy else "joint"
 
 
-class LpPCA(BaseDispersionPCA):
+class LpPCA(JointPowerPCA):
     r"""PCA-Lp: maximises :math:`\sum_{ij} |x_i^T w_j|^p` (Kwak 2014).
 
     Parameters
@@ -105,8 +151,9 @@ class LpPCA(BaseDispersionPCA):
     greedy : bool, default=False
         One component after the other, or all at once.
     solver : {"auto", "paper"}, default="auto"
-        "paper" is the published fixed point, which need neither ascend nor
-        converge for p < 1. "auto" is the same for p >= 1; for p < 1 it is a
+        "paper" is the published fixed point with its rule to stop, a change
+        of W below 1e-2 or of the objective below 1e-4; it need neither ascend
+        nor converge for p < 1. "auto" is the same for p >= 1; for p < 1 it is a
         monotone ascent, from the principal axes and from where the published
         rule ends, and so never lower than that.
     center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
@@ -178,109 +225,16 @@ class LpPCA(BaseDispersionPCA):
         if self.solver not in ("auto", "paper"):
             raise ValueError(f"solver must be 'auto' or 'paper', got {self.solver!r}.")
 
-    def _parts(self, problem: Problem) -> tuple[Solver, str]:
+    def _parts(self, factor: float = 1.0) -> tuple[Solver, str]:
         extraction = "greedy" if self.greedy else "joint"
+        change = _PUBLISHED_CHANGE / self._operator().value_scale(factor)
+        published = FixedPoint(tol=0.0, step_tol=_PUBLISHED_STEP, value_tol=change, max_iter=self.max_iter)
         if self.solver == "paper":
-            return FixedPoint(tol=0.0, step_tol=_PUBLISHED_STEP, max_iter=self.max_iter), extraction
+            return published, extraction
         if self.p >= 1:
             return FixedPoint(tol=self.tol, max_iter=self.max_iter), extraction
-        published = FixedPoint(tol=0.0, step_tol=_PUBLISHED_STEP, max_iter=self.max_iter)
         ascent = SphereAscent if self.greedy else StiefelAscent
         return ascent(tol=self.tol, max_iter=self.max_iter, warm=published), extraction
-
-
-class SparseLpPCA(ObliquePCA):
-    r"""lpSPCA: maximises :math:`\sum_i |x_i^T w|^p` with few non-zero loadings (Li, Chen and Shao 2017).
-
-    The published fixed point: soft thresholding to `n_nonzero` entries, one
-    component after the other on deflated rows, from the longest row. Sparse
-    components are not orthogonal to each other; scores are least squares
-    coefficients in their span.
-
-    Parameters
-    ----------
-    n_components : int, float or None, default=None
-        Number of components; a share in (0, 1) of the total dispersion; None
-        keeps all that the rows span.
-    p : float, default=1
-        For p < 1 the iteration need neither ascend nor converge.
-    n_nonzero : int or None, default=None
-        Non-zero entries of each component; None allows all.
-    center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
-    max_iter : int, default=600
-        As published.
-    verbose : bool, default=False
-        Whether to print the objective after every iteration.
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_components_, n_features)
-        Unit rows, the largest entry of each positive; not orthogonal.
-    mean_ : ndarray of shape (n_features,)
-    objective_ : float
-    objective_path_ : list of ndarray
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
-        As in `DispersionPCA`.
-    n_components_, rank_, n_iter_, n_features_in_ : int
-    converged_ : bool
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.datasets import load_wine
-    >>> from tl1pca import SparseLpPCA
-    >>> pca = SparseLpPCA(n_components=3, n_nonzero=4).fit(load_wine().data)
-    >>> np.count_nonzero(pca.components_, axis=1).tolist()
-    [4, 4, 4]
-    """
-
-    random_state = None
-    _advice = (
-        "For p < 1 the published fixed point is neither monotone nor convergent; its last iterate is kept."
-    )
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        p: float = 1,
-        n_nonzero: int | None = None,
-        center: Center = "spatial_median",
-        max_iter: int = 600,
-        verbose: bool = False,
-    ):
-        self.n_components = n_components
-        self.p = p
-        self.n_nonzero = n_nonzero
-        self.center = center
-        self.max_iter = max_iter
-        self.verbose = verbose
-
-    @property
-    def _rotates(self) -> bool:  # type: ignore[override]
-        """The count of non-zeros belongs to the coordinates; without one any basis will do."""
-        return self.n_nonzero is None
-
-    def _check_parameters(self) -> None:
-        Lp(p=self.p).check()
-        check_iteration(0.0, self.max_iter)
-        s = self.n_nonzero
-        if s is not None and (not isinstance(s, Integral) or isinstance(s, bool) or s < 1):
-            raise ValueError(f"n_nonzero must be None or a positive integer, got {s!r}.")
-
-    def _solve(self, problem: Problem) -> Extraction:
-        d = problem.rows.shape[1]
-        s = d if self.n_nonzero is None else int(self.n_nonzero)
-        if s > d:
-            raise ValueError(f"n_nonzero={s} must not exceed the number of features, {d}; None allows all.")
-        solver = SparseFixedPoint(n_nonzero=s, max_iter=self.max_iter)
-        operator = Lp(p=self.p)
-        return greedy(
-            problem.rows, operator, solver, problem.n_components, problem.rng, self._enough(problem)
-        )
-
-    def _objective_unit(self, factor: float) -> float:
-        return Lp(p=self.p).unit_value(factor)
 
 
 class GeneralizedLpPCA(ObliquePCA):
@@ -360,12 +314,8 @@ class GeneralizedLpPCA(ObliquePCA):
 
     def _solve(self, problem: Problem) -> Extraction:
         solver = BallFixedPoint(norm=float(self.p), tol=self.tol, max_iter=self.max_iter)
-        return greedy(
-            problem.rows, Lp(p=self.s), solver, problem.n_components, problem.rng, self._enough(problem)
-        )
-
-    def _objective_unit(self, factor: float) -> float:
-        return Lp(p=self.s).unit_value(factor)
+        objective = Dispersion(problem.rows, Lp(p=self.s))
+        return greedy(objective, solver, problem.n_components, problem.rng, self._enough(problem))
 
 
 def check_flag(name: str, value: object) -> None:

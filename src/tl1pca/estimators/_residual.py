@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from ..extraction import Extraction
+from ..extraction import Extraction, joint
 from ..location import host_weights
 from ..objectives import Residual
 from ..operators import Cauchy, Huber, Lp, Operator
-from ..solvers import SubspaceMM, principal_axes
-from ..statistics import some_rows
+from ..solvers import State, SubspaceMM, principal_axes
+from ..statistics import subsample
 from ._base import Center, CentredPCA, Problem
 from ._dispersion import check_iteration
 
@@ -32,21 +32,19 @@ class BaseResidualPCA(CentredPCA):
     def _check_parameters(self) -> None:
         self._operator().check()
         check_iteration(self.tol, self.max_iter)
+        self._solver().check(self._operator(), "joint")
+
+    def _solver(self) -> SubspaceMM:
+        return SubspaceMM(tol=self.tol, max_iter=self.max_iter)
 
     def _solve(self, problem: Problem) -> Extraction:
-        k = self._count(problem)
-        start = principal_axes(problem.rows, k)
-        operator = self._operator().rescaled(problem.factor)
-        distances = Residual(problem.rows, operator).distances(start)
-        few = some_rows(problem.rows.shape[0])
-        settled = operator.resolve(problem.rows.pick(distances, few), host_weights(problem.rows, few))
-        residual = Residual(problem.rows, settled)
-        solution = SubspaceMM(tol=self.tol, max_iter=self.max_iter).minimize(residual, start, distances)
-        self._unit = settled.rescaled(1.0 / problem.factor).unit_value(problem.factor)
-        return Extraction(solution.W, (solution.path,), solution.converged)
-
-    def _objective_unit(self, factor: float) -> float:
-        return self._unit
+        rows, k = problem.rows, self._count(problem)
+        operator, start = self._operator().rescaled(problem.factor), principal_axes(rows, k)
+        if operator.adaptive:  # settled at the residuals of classical PCA
+            few = subsample(rows.shape[0])
+            distances = rows.gather_scores(Residual(rows, operator).distances(start), few)
+            operator = operator.resolve(distances, host_weights(rows, few))
+        return joint(Residual(rows, operator), self._solver(), k, start=State(start))
 
 
 class ResidualPCA(BaseResidualPCA):
@@ -121,10 +119,6 @@ class ResidualPCA(BaseResidualPCA):
         operator = self._operator()
         if not isinstance(operator, Operator):
             raise TypeError(f"operator must be an Operator such as Huber() or Lp(1), got {operator!r}.")
-        if isinstance(operator, Lp) and operator.p > 2:
-            raise ValueError(
-                f"The residual side needs p <= 2 to be solved by reweighting, got p={operator.p}."
-            )
         super()._check_parameters()
 
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .. import diagnostics
-from .._arrays import cast, double, namespace
-from ..diagnostics import Cutoffs
-from ..rows import Lift
+from .._arrays import double, saturated
+from ..diagnostics import Cutoffs, Subspace
+from ..dimension import MAX_ROWS, TrustedRows, choose_dimension, largest_count
+from ..rows import Lift, Rows, safe_factor
 from ..solvers.subspace import fit_subspace
-from ._base import BasePCA, product, safe_factor, same, signed_rows
-from ._dask import lazy
-from ._opening import Data, check_new, open_data
-from ._watching import watched, with_callbacks
+from ..statistics import subsample
+from ._base import identity, product, signed_rows
+from ._callbacks import reporting_to_callbacks, with_callbacks
+from ._fitted import Fitted, all_or_nothing
+from ._input import Data, open_data, open_new
+from ._prediction import BasePCA
 
 Array = NDArray[Any]
 
@@ -27,36 +31,43 @@ class TL1SubspacePCA(BasePCA):
     r"""Robust PCA, as good as PCA on the good rows alone in most contamination.
 
     The residual twin of Tl1PCA: rows are judged by their distance r to the
-    subspace through :math:`h(u) = u^q/(1+u^q)`, the Tl1 operator of
-    :math:`u^q`, whose scale s, mean h(r/s) = 1/2, is minimised. Made for up to
+    subspace through :math:`h(u) = u^2/(1+u^2)`, the Tl1 operator of
+    :math:`u^2`, whose scale s, mean h(r/s) = 1/2, is minimized. Made for up to
     40 % of bad rows, wherever they lie; what it does not survive (a cluster so
     near that it overlaps the noise, single bad entries in most rows) is listed
     in the documentation with the study that found it.
 
     1. Start: rows that a gap separates are put aside; of the rest, the least
        outlying ones over many directions (Stahel and Donoho) are trusted.
-    2. PCA of the trusted rows and exclusion of rows beyond the cut-offs, in turn.
-    3. Tl1 steps on the rows that are left, so that the fit is smooth.
-    4. PCA of all rows within the cut-offs, for full efficiency.
+    2. Dimension: rows are judged at `n_components` dimensions, or at more if
+       most rows have more in common.
+    3. Concentration: PCA of a majority, and the majority nearest to it, in turn.
+    4. Reweighting: PCA of all rows within a limit of the orthogonal distance.
+       Scores have no part in it, as groups and long tails inside the subspace
+       are no reason to leave the fit; only a cluster far out that looks like
+       one point repeated is left out.
+    5. Tl1 steps on these rows, and a last PCA of all rows within the limit.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
         Dimension of the subspace. A share in (0, 1): the fewest components
-        that reach it, in variance of the trusted rows. None: the fewest that
-        reach 80 %, at most 10, none with less than 1e-3 of the first variance.
+        that reach it, in variance of the trusted rows. None: as many as
+        `tl1pca.select_n_components` finds, by cross-validation of the cells of
+        the rows that a fit trusts; a share of the variance says more of the
+        noise than of the structure. That takes a fit for each number tried.
     breakdown : float, default=0.5
         Share of bad rows to withstand, in (0, 0.5]; it should be clearly
         larger than the share expected.
-    power : float, default=2.0
-        q above, in (0, 2]; larger ones are not monotone.
     n_directions : int, default=250
-        Random pairs of rows that give directions for the outlyingness.
+        Pairs of rows that give directions for the outlyingness; up to four
+        times as many for fewer than 1000 rows.
     reweight : bool, default=True
-        Whether to end with PCA of all rows within the cut-offs.
-    random_state : int, RandomState or None, default=None
-        Draws pairs of rows, and the rows of the start when there are more
-        than max(1000, min(5 n_features, 4000)).
+        Whether to end with PCA of all rows within the limit.
+    random_state : int, RandomState or None, default=0
+        Draws the pairs of rows, from an order that the data decide: the same
+        question gets the same answer, whatever the order of the rows. Another
+        seed shows how much hangs on the draw; None draws afresh in every call.
     verbose : bool, default=False
         Whether to print the objective after every iteration.
 
@@ -67,12 +78,17 @@ class TL1SubspacePCA(BasePCA):
     mean_ : ndarray of shape (n_features,)
         Mean of the rows in the fit.
     explained_variance_ : ndarray of shape (n_components_,)
-        Variances of the scores of the rows in the fit, made consistent with
-        the main mode of their score distances.
+        Variances of the scores of the rows in the fit.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Share of the variance of the rows in the fit.
+    judging_components_ : ndarray of shape (q, n_features)
+        Orthonormal basis of the subspace that rows are judged by: the
+        components, further ones that most rows have in common, and the columns
+        with hardly any values but one, which judge nobody.
+    judging_variance_ : ndarray of shape (q,)
+        Variances of the scores on it, zero for columns that judge nobody.
     score_distances_, orthogonal_distances_ : ndarray of shape (n_samples,)
-        Of the training rows, see `tl1pca.diagnostics.distances`.
+        Of the training rows to that subspace, see `tl1pca.diagnostics.distances`.
     cutoffs_ : Cutoffs
         Largest distances of a regular row, at level 0.99 each.
     flags_ : ndarray of int of shape (n_samples,)
@@ -80,9 +96,9 @@ class TL1SubspacePCA(BasePCA):
     weights_ : ndarray of shape (n_samples,)
         Weight of each row in the final fit.
     scale_ : float
-        The Tl1 scale s of the distances, after step 3.
+        The Tl1 scale s of the distances, after the Tl1 steps.
     objective_, objective_path_ : float, list of one ndarray
-        The scale s, and its way down in step 3.
+        The scale s, and its way down in the Tl1 steps.
     n_components_, rank_, n_iter_, n_features_in_ : int
     converged_ : bool
 
@@ -91,6 +107,8 @@ class TL1SubspacePCA(BasePCA):
     Equivariant under shift, scale and rotation. If more than half of the rows
     lie exactly in a subspace of that dimension, that subspace is returned.
     With more features than samples everything happens in the row space.
+    Above five times max(1000, min(5 n_features, 2500)) rows the start looks at
+    rows at fixed places, all the data having their say afterwards.
 
     Examples
     --------
@@ -104,23 +122,33 @@ class TL1SubspacePCA(BasePCA):
     """
 
     _in_memory = None
-    _at_home = True
-    _per_row = ("score_distances_", "orthogonal_distances_", "flags_", "weights_")
+    _supports_array_api = True
+    #: Whether rows may be judged at more dimensions than the components have.
+    _judges_beyond = True
+    _none_keeps = "as many as predict the cells of the trusted rows best"
+    _fitted: ClassVar[dict[str, Fitted]] = {
+        "judging_components_": Fitted(shape="qd"),
+        "judging_variance_": Fitted(shape="q", least=0),
+        "score_distances_": Fitted(shape="n", least=0),
+        "orthogonal_distances_": Fitted(shape="n", least=0),
+        "cutoffs_": Fitted(Cutoffs),
+        "flags_": Fitted(int, "n", least=0, most=3),
+        "weights_": Fitted(shape="n", least=0),
+        "scale_": Fitted(least=0),
+    }
 
     def __init__(
         self,
         n_components: int | float | None = None,
         *,
         breakdown: float = 0.5,
-        power: float = 2.0,
         n_directions: int = 250,
         reweight: bool = True,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ):
         self.n_components = n_components
         self.breakdown = breakdown
-        self.power = power
         self.n_directions = n_directions
         self.reweight = reweight
         self.random_state = random_state
@@ -129,13 +157,12 @@ class TL1SubspacePCA(BasePCA):
     def _check_parameters(self) -> None:
         if not isinstance(self.breakdown, Real) or not 0 < self.breakdown <= 0.5:
             raise ValueError(f"breakdown must be a share in (0, 0.5], got {self.breakdown!r}.")
-        if not isinstance(self.power, Real) or not 0 < self.power <= 2:
-            raise ValueError(f"power must be in (0, 2], where the scale never increases, got {self.power!r}.")
         if not isinstance(self.n_directions, Integral) or self.n_directions < 1:
             raise ValueError(f"n_directions must be a positive integer, got {self.n_directions!r}.")
         if not isinstance(self.reweight, bool | np.bool_):
             raise TypeError(f"reweight must be True or False, got {self.reweight!r}.")
 
+    @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit the subspace to the majority of the rows of X.
@@ -153,64 +180,97 @@ class TL1SubspacePCA(BasePCA):
         self
         """
         self._check_parameters()
-        with watched(self, X, y):
+        with reporting_to_callbacks(self, X, y):
             data = open_data(self, X)
             with data.rows.threads():
                 return self._fit(data)
 
     def _fit(self, data: Data) -> Self:
         rows = data.rows
-        lift: Lift = same
+        lift: Lift = identity
         k, share = self._check_n_components(min(rows.shape))
-        factor = safe_factor(data.extent, rows.dtype)
+        factor = safe_factor(data.max_abs, rows.dtype)
         if factor != 1.0:
             rows = rows.scaled(factor)
-        # Anywhere near the data, so that their squares keep their digits.
-        origin = rows.put(rows.take(np.arange(min(rows.shape[0], 1000))).mean(axis=0))
+        if k is None and share is None:
+            k = self._choose(rows)
+        # Anywhere near the data, so that their squares keep their digits; a far row must not take it away.
+        origin = rows.asarray(np.median(rows.gather_rows(np.arange(min(rows.shape[0], 1000))), axis=0))
         rows = rows.shifted(origin)
-        if rows.shape[1] > rows.shape[0]:
-            rows, lift = rows.compact()
+        wide = rows.shape[1] > rows.shape[0]
+        if wide:
+            rows, lift = rows.to_row_space()
         fit = fit_subspace(
             rows,
-            share if k is None else k,
+            float(share or 0.0) if k is None else k,
             breakdown=float(self.breakdown),
-            power=float(self.power),
             n_directions=int(self.n_directions),
             reweight=bool(self.reweight),
             rng=check_random_state(self.random_state),
+            row_space=wide,
+            judge_beyond=self._judges_beyond,
         )
-        plane, verdict = fit.verdict.plane, fit.verdict
-        W, center = rows.put(plane.W), rows.put(plane.center)
-        self.components_ = signed_rows(lift(W))
-        self.mean_ = (origin + lift(center)) / factor
-        variances = product(plane.variances, 1 / factor, 1 / factor, dtype=rows.dtype)
-        self.explained_variance_ = rows.put(variances)
+        plane, found, judge = fit.plane, fit.assessment, fit.assessment.plane
+        self.components_ = signed_rows(lift(rows.asarray(plane.W)))
+        self.judging_components_ = signed_rows(lift(rows.asarray(judge.W)))
+        self.mean_ = saturated(origin + lift(rows.asarray(judge.center)), factor)
+        for name, variances in (
+            ("explained_variance_", plane.variances),
+            ("judging_variance_", judge.variances),
+        ):
+            setattr(self, name, rows.asarray(product(variances, 1 / factor, 1 / factor, dtype=rows.dtype)))
         total = max(plane.total_variance, float(plane.variances.sum()))
         ratio = plane.variances / total if total > 0 else np.zeros(len(plane.variances))
-        self.explained_variance_ratio_ = rows.put(ratio)
+        self.explained_variance_ratio_ = rows.asarray(ratio)
         self.n_components_ = len(plane.variances)
         self.rank_ = int(np.count_nonzero(plane.variances > 1e-14 * max(total, 1e-300)))
-        self.score_distances_ = rows.owned(verdict.score_distances)
-        self.orthogonal_distances_ = rows.owned(
-            rows.map(lambda od: double(od) / factor, verdict.orthogonal_distances)
-        )
-        limits = verdict.cutoffs
-        self.cutoffs_ = limits = Cutoffs(limits.score, limits.orthogonal / factor, limits.tilt)
-        self.flags_ = rows.owned(
-            rows.map(
-                lambda sd, od: diagnostics.flags(sd, double(od) / factor, limits, len(plane.variances)),
-                verdict.score_distances,
-                verdict.orthogonal_distances,
-            )
-        )
-        self.weights_ = rows.owned(fit.weights)
-        self.objective_path_ = [np.asarray(fit.path) / factor]
+        self.score_distances_ = rows.to_user(found.score_distances)
+        distances = rows.map(lambda od: saturated(double(od), factor), found.orthogonal_distances)
+        self.orthogonal_distances_ = rows.to_user(distances)
+        orthogonal = min(fit.cutoffs.orthogonal / factor, sys.float_info.max)
+        self.cutoffs_ = limits = Cutoffs(fit.cutoffs.score, orthogonal, fit.cutoffs.tilt)
+        flags = rows.map(lambda sd, od: diagnostics.flags(sd, od, limits), found.score_distances, distances)
+        self.flags_ = rows.to_user(flags)
+        self.weights_ = rows.to_user(fit.weights)
+        self.objective_path_ = [product(np.asarray(fit.path), 1 / factor)]
         self.scale_ = self.objective_ = float(self.objective_path_[0][-1])
         self.n_iter_ = max(1, len(fit.path) - 1)
         self.converged_ = fit.converged
         return self
 
-    @lazy
+    def _choose(self, rows: Rows) -> int:
+        """As many components as predict the cells of the rows that a fit with them trusts."""
+        sample = rows.gather_rows(subsample(rows.shape[0], MAX_ROWS))
+
+        def trusted(k: int) -> TrustedRows:
+            fit = clone(self).set_params(n_components=k, verbose=False).fit(sample)
+            return TrustedRows(sample[fit.weights_ > 0].astype(np.float64))
+
+        return choose_dimension(trusted, min(largest_count(*sample.shape), *sample.shape))
+
+    def fit_predict(self, X: ArrayLike, y: object = None) -> Array:
+        """Fit, and say which of the rows are outliers, as scikit-learn's outlier detectors do.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+            +1 for regular rows and -1 for outliers, leverage points among them.
+
+        Examples
+        --------
+        >>> from tl1pca import TL1SubspacePCA
+        >>> from tl1pca.datasets import make_contaminated
+        >>> X, bad, axes = make_contaminated(200, 10, 2, fraction=0.2)
+        >>> bool((TL1SubspacePCA(2).fit_predict(X)[bad] == -1).all())
+        True
+        """
+        return self.fit(X).predict(X)
+
     def distances(self, X: ArrayLike) -> tuple[Array, Array]:
         """Score and orthogonal distances of the rows of X.
 
@@ -222,16 +282,8 @@ class TL1SubspacePCA(BasePCA):
         -------
         score_distances, orthogonal_distances : ndarray of shape (n_samples,)
         """
-        return self._distances(X, "distances")
+        return open_new(self, X, "distances").map_blocks(Subspace.judging(self).distances)
 
-    def _distances(self, X: ArrayLike, method: str) -> tuple[Array, Array]:
-        check_is_fitted(self)
-        return self._by_rows(lambda rows: diagnostics.distances(rows, self), check_new(self, X, method))
-
-    def _margin(self, X: ArrayLike, method: str) -> Array:
-        return 1.0 - diagnostics.excess(*self._distances(X, method), self.cutoffs_, self.n_components_)
-
-    @lazy
     def decision_function(self, X: ArrayLike) -> Array:
         """One minus the larger of the two distances over its cut-off: negative for outliers.
 
@@ -243,9 +295,8 @@ class TL1SubspacePCA(BasePCA):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._margin(X, "decision_function")
+        return open_new(self, X, "decision_function").map_blocks(Subspace.judging(self).margins)
 
-    @lazy
     def predict(self, X: ArrayLike) -> Array:
         """+1 for regular rows and -1 for outliers, leverage points among them.
 
@@ -257,6 +308,4 @@ class TL1SubspacePCA(BasePCA):
         -------
         ndarray of int of shape (n_samples,)
         """
-        bad = self._margin(X, "predict") < 0
-        whole = namespace(bad).int64
-        return 1 - 2 * cast(bad, whole)
+        return open_new(self, X, "predict").map_blocks(Subspace.judging(self).labels)

@@ -190,7 +190,7 @@ class TestRefusals:
     def test_methods_for_data_in_memory(self, estimator):
         large = Sliced(np.broadcast_to(np.float64(1), (10**6, 40)))
         who = type(estimator).__name__
-        with pytest.raises(ValueError, match=f"{who} .* takes data in memory only.*use TL1SubspacePCA"):
+        with pytest.raises(ValueError, match=f"{who} .* takes dense data in memory only.*use TL1SubspacePCA"):
             clone(estimator).fit(large)
         assert large.read == 0
         with pytest.raises(TypeError, match=f"{who} .* not sparse X.*X.toarray"):
@@ -199,9 +199,12 @@ class TestRefusals:
     def test_which_they_are(self):
         kinds = (
             tl1pca.SparseLpPCA,
+            tl1pca.SparseTL1PCA,
+            tl1pca.RegularizedL1PCA,
             tl1pca.GeneralizedLpPCA,
             tl1pca.L1ReconstructionPCA,
             tl1pca.L1BestFitPCA,
+            tl1pca.TL1CellPCA,
         )
         assert {type(e) for e in MEMORY} == set(kinds)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from .._progress import listening
+from .._progress import reporting_to
 
-__all__ = ["CallbackSupportMixin", "watched", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "reporting_to_callbacks", "with_callbacks"]
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -24,7 +24,7 @@ except ModuleNotFoundError:  # scikit-learn before 1.9
 
 
 @contextmanager
-def watched(estimator: Any, X: Any, y: Any) -> Iterator[None]:
+def reporting_to_callbacks(estimator: Any, X: Any, y: Any) -> Iterator[None]:
     """Callbacks and `verbose` of an estimator hear of every iteration of the fit inside.
 
     Every iteration is a task without subtasks, named after what is solved. A
@@ -49,7 +49,7 @@ def watched(estimator: Any, X: Any, y: Any) -> Iterator[None]:
         part.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
         return bool(part.call_on_fit_task_end(estimator=estimator, X=X, y=y))
 
-    with nullcontext() if silent else listening(listen):
+    with nullcontext() if silent else reporting_to(listen):
         yield
     if context is not None:
         context.call_on_fit_task_end(estimator=estimator, X=X, y=y)

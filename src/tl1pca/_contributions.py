@@ -1,0 +1,339 @@
+"""What every column adds to the distances of a row, and which cells would have to be otherwise.
+
+The two squared distances are sums over columns:
+
+    SD^2 = a' H a,  H = D diag(1/l) D'      OD^2 = |r|^2,  r = a - D' a C
+
+for a centered row a, components C (k, d), their dual D (d, k) and variances l.
+A single bad cell moves the scores, and through them the residuals of all
+columns ("smearing"). What it does not move is the prediction of each cell by
+the others of its row. With noise of variance s the row has the precision
+matrix M = H + (I - D C)/s, and
+
+    z_c = (M a)_c / sqrt(M_cc)
+
+is the difference between cell c and its prediction by the others in standard
+deviations. z_c^2 is what the squared distance a' M a loses if the cell is
+repaired (reconstruction-based contributions; Alcala and Qin, 2009).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import chdtri, ndtri
+
+from ._arrays import to_numpy
+from ._pipelines import feature_names, in_given_units, inner_rows, origins, split
+
+Array = NDArray[Any]
+
+#: Share of regular rows without any suspect cell.
+LEVEL = 0.999
+#: Cells of a row that may be suspect: with more of them it is the row that is bad.
+MOST = 5
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """Why rows lie where they lie, column by column.
+
+    Attributes
+    ----------
+    score, orthogonal : ndarray of shape (n, d)
+        What each column adds to the squared score distance (parts may be
+        negative) and to the squared orthogonal distance; they sum to them.
+    cell : ndarray of shape (n, d)
+        Difference between each cell and its prediction by the other cells of
+        its row, in standard deviations. Cells that are suspect predict no
+        others: a bad cell is not smeared over the other columns, as it is in
+        the two decompositions.
+    expected : ndarray of shape (n, d)
+        The prediction, in the units of the columns that were given.
+    feature_names : list of str
+        Of the columns.
+    """
+
+    score: Array
+    orthogonal: Array
+    cell: Array
+    expected: Array
+    feature_names: list[str]
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A cell that makes a row unusual.
+
+    Attributes
+    ----------
+    column : str
+    value, expected : float
+        What is there, and what the cells that are not suspect predict.
+    deviations : float
+        The difference in standard deviations of the prediction.
+    """
+
+    column: str
+    value: float
+    expected: float
+    deviations: float
+
+
+def contributions(estimator: Any, X: ArrayLike) -> Contributions:
+    """What each column adds to the two distances of each row.
+
+    Parameters
+    ----------
+    estimator : fitted estimator with mean_, components_ and explained_variance_, or Pipeline
+        The steps of a pipeline before the last must keep the columns, as
+        scalers do; the answer is about the columns of X.
+    X : array-like of shape (n, d)
+
+    Returns
+    -------
+    Contributions
+
+    Notes
+    -----
+    `TL1CellPCA` judges cells itself: its `cell_residuals` are the answer there,
+    and its distances, of repaired rows in units of the noise, are no sum of these.
+
+    See Also
+    --------
+    suspects : The few cells of one row that make it unusual.
+    tl1pca.displays.ContributionDisplay : The contributions as a figure.
+
+    Examples
+    --------
+    >>> from tl1pca import TL1SubspacePCA
+    >>> from tl1pca.datasets import make_contaminated
+    >>> from tl1pca.diagnostics import contributions, distances
+    >>> X, bad, axes = make_contaminated(200, 10, 2, kind="clean", random_state=0)
+    >>> pca = TL1SubspacePCA(2, random_state=0).fit(X)
+    >>> X[0, 7] += 8.0  # one bad cell
+    >>> found = contributions(pca, X[:1])
+    >>> bool(np.isclose(found.orthogonal.sum(), distances(X[:1], pca)[1] ** 2))
+    True
+    >>> int(np.argmax(np.abs(found.cell)))
+    7
+    """
+    model, rows, order, n_given = _open(estimator, X)
+    A = rows - model.mean
+    cell, predicted = model.predicted(A)
+    for i in np.flatnonzero(np.abs(cell).max(axis=1) > _limit(rows.shape[1])):
+        found = suspect_cells(model, rows[i], _limit(rows.shape[1]), MOST)
+        cell[i], predicted[i] = model.repaired(A[i], found)
+
+    def given(values: Array) -> Array:
+        out = np.zeros((len(values), n_given))
+        out[:, order] = values
+        return out
+
+    return Contributions(
+        given(model.score_parts(A)),
+        given(model.residuals(A) ** 2),
+        given(cell),
+        in_given_units(estimator, predicted, n_given),
+        feature_names(estimator, n_given),
+    )
+
+
+def suspects(estimator: Any, row: ArrayLike, *, level: float = LEVEL, most: int = MOST) -> list[Suspect]:
+    """The cells of one row that would have to be otherwise, the worst first.
+
+    The worst cell is taken as missing, and the others are judged again, so
+    that several bad cells neither hide nor accuse each other.
+
+    Parameters
+    ----------
+    estimator : as for `contributions`
+    row : array-like of shape (1, d)
+        A data frame where the estimator knows columns by name.
+    level : float, default=0.999
+        Share of regular rows without any suspect cell.
+    most : int, default=5
+        Largest number of cells.
+
+    Returns
+    -------
+    list of Suspect
+        Empty for a row whose cells agree with each other: such a row may still
+        be far out in a usual direction.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from tl1pca.diagnostics import suspects
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 1)) * [3.0, 2.0, 1.0, 1.0] + 0.1 * rng.normal(size=(300, 4))
+    >>> pca = PCA(1).fit(X)
+    >>> [suspect.column for suspect in suspects(pca, X[1:2] + [0.0, 0.0, 2.0, 0.0])]
+    ['x2']
+    """
+    model, rows, order, n_given = _open(estimator, row)
+    if len(rows) != 1:
+        raise ValueError(f"suspects takes one row, got {len(rows)}.")
+    found = suspect_cells(model, rows[0], _limit(rows.shape[1], level), most)
+    deviations, predicted = model.repaired(rows[0] - model.mean, found)
+    there = np.asarray(row, dtype=np.float64)[0]
+    expected = in_given_units(estimator, predicted[None], n_given)[0]
+    names = feature_names(estimator, n_given)
+    return [
+        Suspect(names[order[c]], float(there[order[c]]), float(expected[order[c]]), float(deviations[c]))
+        for c in found
+    ]
+
+
+def _limit(d: int, level: float = LEVEL) -> float:
+    """Largest standardized difference of the d cells of a regular row."""
+    return float(ndtri(1 - (1 - level) / (2 * d)))
+
+
+def _open(estimator: Any, X: ArrayLike) -> tuple[RowModel, Array, Array, int]:
+    """The model of the last step, its rows, and the columns of X behind its columns."""
+    pca = split(estimator)[1]
+    n_given = np.shape(X)[1]
+    seen: Any = inner_rows(estimator, X)
+    foreign = hasattr(seen, "__array_namespace__") or hasattr(seen, "detach")
+    rows = np.asarray(to_numpy(seen) if foreign else seen, dtype=np.float64)
+    return RowModel.of(pca), rows, origins(estimator, n_given), n_given
+
+
+@dataclass(frozen=True)
+class RowModel:
+    """A fitted plane with the variances in it and off it.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (d,)
+    components, dual : ndarray of shape (k, d) and (d, k)
+    precisions : ndarray of shape (k,)
+        One over the variances; zero for a component without variance.
+    noise : float
+        Variance of every column off the plane.
+    """
+
+    mean: Array
+    components: Array
+    dual: Array
+    precisions: Array
+    noise: float
+
+    @classmethod
+    def of(cls, pca: Any) -> RowModel:
+        """From the fitted attributes of an estimator."""
+        C, values, given, ratio, mean = (
+            to_numpy(getattr(pca, name, getattr(pca, otherwise))).astype(np.float64)
+            for name, otherwise in (
+                ("judging_components_", "components_"),
+                ("judging_variance_", "explained_variance_"),
+                ("explained_variance_", "explained_variance_"),
+                ("explained_variance_ratio_", "explained_variance_ratio_"),
+                ("mean_", "mean_"),
+            )
+        )
+        # The components hold this share of the total; what the plane leaves is noise in other directions.
+        share, off = float(ratio.sum()), max(C.shape[1] - len(C), 1)
+        total = float(given.sum()) / share if share > 0 else 0.0
+        noise = max(total - float(values.sum()), 0.0) / off
+        live = values > 1e-20 * values.max(initial=0.0)
+        precisions = np.where(live, 1.0 / np.where(live, values, 1.0), 0.0)
+        floor = 1e-12 * float(values.sum()) / C.shape[1]  # rows exactly on a plane have no noise
+        noise = max(noise, floor, float(np.finfo(np.float64).tiny))
+        return cls(mean, C, np.linalg.pinv(C), precisions, noise)
+
+    def score_parts(self, A: Array) -> Array:
+        """What each cell adds to SD^2; the parts may be negative, and sum to it."""
+        return np.asarray(A * (((A @ self.dual) * self.precisions) @ self.dual.T))
+
+    def residuals(self, A: Array) -> Array:
+        """What the plane leaves of the rows; the squares sum to OD^2."""
+        return np.asarray(A - (A @ self.dual) @ self.components)
+
+    def tempered(self, A: Array) -> Array:
+        """Factor of H for every row: one, and less for rows far out in the plane.
+
+        Their scores are not those of the model, and the prediction of a cell
+        must not draw the row to the middle.
+        """
+        squares: Array = np.asarray(self.score_parts(A).sum(axis=1))
+        live = max(int(np.count_nonzero(self.precisions)), 1)
+        usual = float(chdtri(live, 1 - LEVEL))
+        return np.asarray(usual / np.maximum(squares, usual))
+
+    def weighed(self, A: Array) -> Array:
+        """A M."""
+        scores = (A @ self.dual) * self.precisions * self.tempered(A)[:, None]
+        return np.asarray(scores @ self.dual.T + self.residuals(A) / self.noise)
+
+    def precision_columns(self, index: Array, temper: float = 1.0) -> Array:
+        """M[:, index]."""
+        inside = temper * (self.dual * self.precisions) @ self.dual[index].T
+        off = -self.dual @ self.components[:, index]
+        off[index, np.arange(len(index))] += 1.0
+        return np.asarray(inside + off / self.noise)
+
+    def diagonals(self, A: Array) -> Array:
+        """Diagonal of M for every row."""
+        inside = (self.dual**2 * self.precisions).sum(axis=1)
+        off = np.maximum(1.0 - (self.dual * self.components.T).sum(axis=1), 0.0)
+        found: Array = self.tempered(A)[:, None] * inside + off / self.noise
+        return found.clip(min=float(np.finfo(np.float64).tiny))
+
+    def predicted(self, A: Array) -> tuple[Array, Array]:
+        """Standardized differences between the cells and their predictions, and the predictions."""
+        weighed, diagonal = self.weighed(A), self.diagonals(A)
+        return weighed / np.sqrt(diagonal), self.mean + A - weighed / diagonal
+
+    def without(self, a: Array, removed: list[int]) -> tuple[Array, Array]:
+        """As `predicted` for one row, whose cells `removed` are taken as missing."""
+        weighed, diagonal = self.weighed(a[None])[0], self.diagonals(a[None])[0]
+        if removed:
+            index = np.array(removed)
+            columns = self.precision_columns(index, float(self.tempered(a[None])[0]))
+            solved = np.linalg.solve(columns[index], np.column_stack([weighed[index], columns.T]))
+            weighed = weighed - columns @ solved[:, 0]
+            diagonal = diagonal - (columns * solved[:, 1:].T).sum(axis=1)
+        diagonal = diagonal.clip(min=float(np.finfo(np.float64).tiny))
+        z, prediction = weighed / np.sqrt(diagonal), self.mean + a - weighed / diagonal
+        z[removed] = 0.0
+        return z, prediction
+
+    def repaired(self, a: Array, removed: list[int]) -> tuple[Array, Array]:
+        """As `predicted` for one row, all cells by those that are not `removed`."""
+        z, prediction = self.without(a, removed)
+        for c in removed:
+            others = self.without(a, [other for other in removed if other != c])
+            z[c], prediction[c] = others[0][c], others[1][c]
+        return z, prediction
+
+
+def suspect_cells(model: RowModel, row: Array, limit: float, most: int) -> list[int]:
+    """Cells to repair one after the other, the worst first, until no other is beyond the limit.
+
+    Parameters
+    ----------
+    model : RowModel
+    row : ndarray of shape (d,)
+    limit : float
+        Largest standardized difference of a regular cell.
+    most : int
+        Largest number of cells.
+
+    Returns
+    -------
+    list of int
+        Columns.
+    """
+    removed: list[int] = []
+    while len(removed) < min(most, len(row) - 1):
+        z = np.abs(model.without(row - model.mean, removed)[0])
+        worst = int(np.argmax(z))
+        if z[worst] <= limit:
+            break
+        removed.append(worst)
+    return removed

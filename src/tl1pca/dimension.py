@@ -1,0 +1,325 @@
+"""How many components: the rule behind `n_components=None`, on rows that a robust fit trusts.
+
+Bad rows have a variance as well, and a line of them becomes a component of any
+fit that has room for it. So the number is looked for upwards: fit with k = 1,
+2, ... components, count the components of the rows that this fit trusts, and
+stop at the first k that is enough. Two ways to count:
+
+- element-wise cross-validation: every cell is predicted from the other cells of
+  its row by components of other rows;
+- parallel analysis: an eigenvalue counts if it exceeds that of noise with the
+  same variances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import dct
+
+from .statistics import subsample
+
+Array = NDArray[Any]
+
+#: Rows that are looked at: enough for eigenvalues, and a few of them cost as much as one fit.
+MAX_ROWS = 2000
+#: Standard deviations above the mean of the null: the 99.5 % point of the Tracy-Widom law.
+NULL_DEVIATIONS = 2.86
+#: Components beyond this share of the variance do not count, however significant: the last hundredth of
+#: smooth curves such as spectra is predictable as well.
+SHARE = 0.99
+#: Share of a column that makes a component its own.
+OWN = 0.8
+#: Variance of such a component over that of the noise: columns may well differ by less.
+LARGE = 4.0
+#: Standard deviation over median absolute deviation, of normal values.
+NORMAL_MAD = 1.4826
+N_FOLDS = 10
+N_FLIPS = 20
+
+
+@dataclass(frozen=True)
+class TrustedRows:
+    """Rows that a fit trusts, in the columns of the data.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, d)
+        Complete: missing and repaired cells have the value of the fit.
+    judged : ndarray of bool of shape (n, d) or None
+        Cells that were measured and are trusted; None stands for all.
+    """
+
+    values: Array
+    judged: Array | None = None
+
+    def limited(self) -> TrustedRows:
+        """At most `MAX_ROWS` of them."""
+        index = subsample(len(self.values), MAX_ROWS)
+        return TrustedRows(self.values[index], None if self.judged is None else self.judged[index])
+
+
+def largest_count(rows: int, columns: int) -> int:
+    """Components that can be judged: a third of the rows, and one column is left to be predicted."""
+    return max(1, min(columns - 1, rows // 3))
+
+
+def choose_dimension(
+    trusted: Callable[[int], TrustedRows], most: int, *, method: str = "cross-validation", seed: int = 0
+) -> int:
+    """The first k whose trusted rows have no more than k components.
+
+    Parameters
+    ----------
+    trusted : callable
+        Takes k and returns the rows that a fit with k components trusts.
+    most : int
+        Largest answer; see `largest_count`.
+    method : {"cross-validation", "parallel"}
+    seed : int
+        Of the folds and of the null: the same rows have the same answer.
+
+    Returns
+    -------
+    int
+        At least one, as a fit needs a component.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 2)) @ (5 * np.eye(2, 10)) + rng.normal(size=(100, 10))
+    >>> choose_dimension(lambda k: TrustedRows(X), 9)
+    2
+    """
+    for k in range(1, most):
+        rows = trusted(k).limited()
+        if method == "parallel":  # the smaller k have been looked at
+            first = 0 if k == 1 else k
+            count = common(rows, first + parallel_analysis(rows, k + 1, first=first, seed=seed).count)
+        else:
+            # Beyond k + 1: the error may rise at first, as one component of ten predicts little.
+            reach = min(2 * k + 10, most)
+            count = cross_validation(rows, reach, seed=seed).count
+            count = common(rows, count + columns_of_their_own(rows, count, reach, seed))
+        count = min(count, needed(rows))
+        if count <= k:
+            return max(1, count)
+    return most
+
+
+def common(rows: TrustedRows, count: int) -> int:
+    """How many of the first components most of the rows have.
+
+    What a fit has left of a line of bad rows is a component of few rows: the
+    median absolute deviation of its scores does not exceed the largest
+    variance that noise would have in its place (Marchenko and Pastur).
+    """
+    A = rows.values - rows.values.mean(axis=0)
+    n, d = A.shape
+    values, V = principal_axes(A)
+    count = min(count, len(values))
+    left = max(n - 1 - count, 1)
+    noise = float(values[count:].sum()) / max(d - count, 1) * (n - 1) / left
+    edge = noise * (1.0 + np.sqrt(max(d - count, 1) / left)) ** 2
+    scores = A @ V[:, :count]
+    spread = NORMAL_MAD * np.median(np.abs(scores - np.median(scores, axis=0)), axis=0)
+    return int(np.count_nonzero(spread**2 > edge))
+
+
+def columns_of_their_own(rows: TrustedRows, count: int, reach: int, seed: int) -> int:
+    """Further components that consist of one column each, which no other column predicts.
+
+    In turned coordinates such a column is shared by all, and its component is
+    seen; but so is every column whose noise is larger than that of the others.
+    Those count that hold at least `OWN` of a column, with `LARGE` times the
+    variance of what is left.
+    """
+    turned = cross_validation(TrustedRows(_turned(rows.values, seed)), reach, seed=seed).count
+    if turned <= count:
+        return 0
+    values, V = principal_axes(rows.values - rows.values.mean(axis=0))
+    noise = float(values[turned:].sum()) / max(rows.values.shape[1] - turned, 1)
+    turned = min(turned, int(np.count_nonzero(values > LARGE * noise)))
+    held = (V[:, count:turned] ** 2).sum(axis=1)
+    return max(0, min(turned - count, int(np.count_nonzero(held > OWN))))
+
+
+def _turned(X: Array, seed: int) -> Array:
+    """The rows in other orthonormal coordinates, to each of which all columns contribute."""
+    rng = np.random.RandomState(seed)
+    for _ in range(2):
+        X = dct(X * (2.0 * rng.randint(2, size=X.shape[1]) - 1.0), norm="ortho", axis=1)
+    return X
+
+
+def needed(rows: TrustedRows, share: float = SHARE) -> int:
+    """The fewest components that hold a share of the variance."""
+    values = principal_axes(rows.values - rows.values.mean(axis=0))[0]
+    return 1 + int((np.cumsum(values) < share * (1 - 1e-12) * values.sum()).sum())
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Error of predicted cells for 0, 1, ... components.
+
+    Attributes
+    ----------
+    errors : ndarray of shape (m + 1,)
+        Geometric mean over rows of the root mean squared error of their cells.
+    spread : ndarray of shape (m + 1,)
+        Standard error of the difference to the smallest one.
+    """
+
+    errors: Array
+    spread: Array
+
+    @property
+    def count(self) -> int:
+        """Where the error is smallest."""
+        return int(np.argmin(self.errors))
+
+
+def cross_validation(rows: TrustedRows, most: int, *, seed: int = 0) -> CrossValidation:
+    """Element-wise cross-validation of the number of components.
+
+    Rows that are held out do not do: a row is always nearer to a larger
+    subspace. So every cell of them is predicted from the other cells of its
+    row. For components V and the residual r of a row that is exactly
+    r_c / (1 - h_c), h = diag(V V'), without a fit for each cell.
+
+    A row counts by the logarithm of its error, so that a few rows with a
+    component of their own cannot decide, nor can rows with a bad cell.
+
+    Parameters
+    ----------
+    rows : TrustedRows
+    most : int
+    seed : int
+
+    Returns
+    -------
+    CrossValidation
+    """
+    X, judged = rows.values, rows.judged
+    n, d = X.shape
+    fold = np.random.RandomState(seed).permutation(n) % N_FOLDS
+    most = min(most, d - 1, n - int(np.bincount(fold).max()) - 1)
+    errors = np.empty((most + 1, n))
+    for f in range(min(N_FOLDS, n)):
+        held = fold == f
+        mean = X[~held].mean(axis=0)
+        V = principal_axes(X[~held] - mean)[1][:, :most]
+        weights = None if judged is None else judged[held]
+        for j, error in enumerate(predicted_cell_errors(X[held] - mean, V)):
+            errors[j, held] = np.average(error**2, axis=1, weights=weights)
+        errors[j + 1 :, held] = errors[j, held]  # the other rows have no more components
+    tiny = np.finfo(np.float64).tiny
+    logs = 0.5 * np.log(np.maximum(errors, max(1e-24 * float(errors[0].max()), tiny)))
+    centers = logs.mean(axis=1)
+    apart = logs - logs[int(np.argmin(centers))]
+    values = np.exp(centers)
+    return CrossValidation(values, values * apart.std(axis=1, ddof=1) / np.sqrt(n))
+
+
+def predicted_cell_errors(A: Array, V: Array) -> Any:
+    """Errors of cells predicted by the others of their row, for 0, 1, ... of the orthonormal columns of V.
+
+    Yields
+    ------
+    ndarray of shape (n, d)
+    """
+    residuals, h = A, np.zeros(A.shape[1])
+    yield residuals
+    for v in V.T:
+        residuals = residuals - np.outer(residuals @ v, v)
+        h = h + v * v
+        # A column that a component consists of cannot be predicted: its mean is all there is.
+        yield np.where(h < 1 - 1e-10, residuals / np.maximum(1 - h, 1e-10), A)
+
+
+@dataclass(frozen=True)
+class ParallelAnalysis:
+    """Eigenvalues of the rows beside those of noise.
+
+    Attributes
+    ----------
+    eigenvalues, spread : ndarray of shape (m,)
+        With their standard errors.
+    null, null_limit : ndarray of shape (m,)
+        Mean and upper limit of the first eigenvalue of noise that is as large
+        as what the components before leave.
+    """
+
+    eigenvalues: Array
+    spread: Array
+    null: Array
+    null_limit: Array
+
+    @property
+    def count(self) -> int:
+        """Eigenvalues above the null, up to the first that is not."""
+        above = self.eigenvalues > self.null_limit
+        return int(np.cumprod(above).sum())
+
+
+def parallel_analysis(
+    rows: TrustedRows, most: int, *, first: int = 0, seed: int = 0, n_flips: int = N_FLIPS
+) -> ParallelAnalysis:
+    """Parallel analysis with a null that keeps the variances of columns and rows.
+
+    The null of eigenvalue j + 1 is what the first j components leave, every
+    cell with a random sign (Hong, Sheng and Dobriban, 2020): the variance of
+    each cell stays, what correlates the columns goes. With j components taken
+    out of n x d cells, (n - 1 - j)(d - j) degrees of freedom are left, which
+    the factor below makes good.
+
+    Parameters
+    ----------
+    rows : TrustedRows
+    most : int
+    first : int
+        Components that are known to be there: what follows is compared.
+    seed : int
+    n_flips : int
+
+    Returns
+    -------
+    ParallelAnalysis
+    """
+    A = rows.values - rows.values.mean(axis=0)
+    n, d = A.shape
+    values, V = principal_axes(A)
+    most = min(most, d - 1, n - 2, len(values))
+    rng = np.random.RandomState(seed)
+    null = []
+    for j in range(first, most):
+        left = A - (A @ V[:, :j]) @ V[:, :j].T
+        tops = [_first_eigenvalue(left * (2.0 * rng.randint(2, size=(n, d)) - 1.0)) for _ in range(n_flips)]
+        lost = n * d / ((n - 1 - j) * (d - j))
+        edge = (np.sqrt(n - 1 - j) + np.sqrt(d - j)) / (np.sqrt(n) + np.sqrt(d))
+        null.append((lost * edge**2 * np.mean(tops), lost * edge**2 * np.std(tops, ddof=1)))
+    mean, deviation = np.array(null).reshape(-1, 2).T
+    values, scores = values[first:most], A @ V[:, first:most]
+    spread = np.sqrt(np.maximum((scores**4).mean(axis=0) - values**2, 0.0) / n)
+    return ParallelAnalysis(values, spread, mean, mean + NULL_DEVIATIONS * deviation)
+
+
+def principal_axes(A: Array) -> tuple[Array, Array]:
+    """Variances and axes (d, r) of centered rows, largest first, without those of no variance."""
+    n, d = A.shape
+    if d <= n:
+        values, V = np.linalg.eigh(A.T @ A / max(n - 1, 1))
+        return np.maximum(values[::-1], 0.0), V[:, ::-1]
+    values, U = np.linalg.eigh(A @ A.T / max(n - 1, 1))
+    keep = values > 1e-12 * max(float(values[-1]), np.finfo(np.float64).tiny)
+    values, U = values[keep][::-1], U[:, keep][:, ::-1]
+    return values, (A.T @ U) / np.sqrt(max(n - 1, 1) * values)
+
+
+def _first_eigenvalue(A: Array) -> float:
+    n, d = A.shape
+    return float(np.linalg.eigvalsh(A.T @ A if d <= n else A @ A.T)[-1]) / max(n - 1, 1)

@@ -1,0 +1,493 @@
+"""TL1CellPCA: bad cells, bad rows and missing values together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from .. import diagnostics
+from .._arrays import asarray_like, cast, compat, double, namespace, to_numpy
+from ..diagnostics import Cutoffs
+from ..rows import Rows, finite_max_abs, mask_missing
+from ..solvers.cell_fit import CELL_CUTOFF, CellModel, CellSolution, fit_cells, row_cutoffs
+from ..solvers.cell_start import RowChoice
+from ..solvers.cellwise import CellAssessment, CellPlane, Cells
+from ..statistics import subsample
+from ._base import product, signed_rows
+from ._callbacks import reporting_to_callbacks, with_callbacks
+from ._fitted import Fitted, all_or_nothing
+from ._input import is_foreign, open_data, open_new
+from ._prediction import BasePCA
+from ._subspace import TL1SubspacePCA
+
+Array = NDArray[Any]
+
+#: Rows that the start works on; with more of them all rows join at the end.
+START_ROWS = 2000
+
+
+class _RepairedRowsPCA(TL1SubspacePCA):
+    """For rows with predicted cells, which have the vectors that predicted them in common.
+
+    Those of bad rows are among them, so that a judgement at more dimensions
+    than the components have would take a cluster of bad rows for good.
+    """
+
+    _judges_beyond = False
+
+
+class TL1CellPCA(BasePCA):
+    r"""Robust PCA of tables with bad cells, bad rows and missing cells, all at once.
+
+    A wrong entry spoils a row for a method that judges rows: with 5 % of bad
+    cells half of the rows of 20 columns are touched. Here each cell is judged
+    in its row, and each row by what its good cells say. With residuals r in
+    units of the noise of each column, and m the observed cells,
+
+    .. math:: \sum_i m_i\, h(t_i / S),\qquad
+              t_i^2 = \frac{1}{m_i} \sum_j m_{ij}\, h(r_{ij}/c),\qquad h(u) = \frac{u^2}{1+u^2}
+
+    is minimized, the Tl1 operator of the square for cells inside that for rows.
+
+    1. Every cell is predicted from the other cells of its row; cells far from
+       their prediction are repaired, for the start only.
+    2. `TL1SubspacePCA` of the repaired rows gives a plane and the rows to trust.
+    3. Iteratively reweighted least squares over the cells of these rows, first
+       to settle the unit of each column, then with units and rows fixed, so
+       that the loss never increases.
+    4. Cells are judged by their residuals, rows by the score and orthogonal
+       distances of the repaired row: a bad cell alone makes no bad row.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        Dimension of the subspace; a share in (0, 1) or None as in
+        `TL1SubspacePCA`, of the variance in units of the columns.
+    breakdown : float, default=0.5
+        Share of bad rows to withstand, in (0, 0.5].
+    max_iter : int, default=500
+        Most iterations of step 3.
+    tol : float, default=1e-4
+        Relative decrease of the loss at which to stop.
+    random_state : int, RandomState or None, default=None
+        For `TL1SubspacePCA`, and for the rows of the start when there are more
+        than 2000 (or five times the features, up to 5000).
+    verbose : bool, default=False
+        Whether to print the objective after every iteration.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features)
+        Orthonormal rows in the metric of the data, the largest entry of each positive.
+    mean_ : ndarray of shape (n_features,)
+    explained_variance_ : ndarray of shape (n_components_,)
+        Variances of the scores of the rows in the fit.
+    explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Their share of the variance of good cells.
+    cell_scales_ : ndarray of shape (n_features,)
+        Standard deviation of the noise of each column: the unit of its residuals.
+    cell_components_ : ndarray of shape (n_components_, n_features)
+        The same subspace in these units, where cells are judged: orthonormal rows.
+    cell_variance_ : ndarray of shape (n_components_,)
+        Variances of the scores on them.
+    cell_flags_ : ndarray of bool of shape (n_samples, n_features)
+        Bad cells of the training rows.
+    cell_residuals_ : ndarray of shape (n_samples, n_features)
+        Residuals in deviations, corrected for leverage; NaN where a cell is missing.
+    cell_weights_ : ndarray of shape (n_samples, n_features)
+        Weights of the cells inside their rows, 0 where a cell is missing.
+    cell_rate_ : float
+        Share of bad cells in the rows of the fit.
+    weights_ : ndarray of shape (n_samples,)
+        Weight of each row: 1 in the fit, 0 not.
+    score_distances_, orthogonal_distances_ : ndarray of shape (n_samples,)
+        Of the repaired rows, in deviations.
+    cutoffs_ : Cutoffs
+        Largest distances of a regular row, at level 0.99 each.
+    flags_ : ndarray of int of shape (n_samples,)
+        0 regular, 1 good leverage, 2 orthogonal outlier, 3 bad leverage.
+    objective_, objective_path_ : float, list of one ndarray
+        The loss, and its way down.
+    n_components_, rank_, n_iter_, n_features_in_ : int
+    converged_ : bool
+
+    Notes
+    -----
+    Each column has its own unit: multiplying one by a number multiplies its
+    loadings and changes nothing else. Hence it does not turn with rotations.
+    Rows with fewer than n_components + 1 observed cells take no part in the fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tl1pca import TL1CellPCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 2)) @ rng.normal(size=(2, 8)) + 0.1 * rng.normal(size=(100, 8))
+    >>> good = X[4, 2]
+    >>> X[4, 2], X[7, 5] = -999.0, np.nan
+    >>> pca = TL1CellPCA(n_components=2, random_state=0).fit(X)
+    >>> bool(pca.cell_flags_[4, 2]), int(pca.flags_[4])
+    (True, 0)
+    >>> bool(abs(pca.impute(X)[4, 2] - good) < 0.5)
+    True
+    """
+
+    #: Residual, in deviations, beyond which a cell is bad.
+    cell_cutoff = CELL_CUTOFF
+
+    _in_memory = "judges all cells at once"
+    _rotates = False
+    _takes_missing = True
+    _none_keeps = "as many as TL1SubspacePCA chooses for the repaired rows"
+    _fitted: ClassVar[dict[str, Fitted]] = {
+        "score_distances_": Fitted(shape="n", least=0),
+        "orthogonal_distances_": Fitted(shape="n", least=0),
+        "cutoffs_": Fitted(Cutoffs),
+        "flags_": Fitted(int, "n", least=0, most=3),
+        "weights_": Fitted(shape="n", least=0),
+        "cell_scales_": Fitted(shape="d", least=0),
+        "cell_components_": Fitted(shape="kd"),
+        "cell_variance_": Fitted(shape="k", least=0),
+        "cell_rate_": Fitted(least=0),
+        "cell_flags_": Fitted(bool, "nd"),
+        "cell_residuals_": Fitted(shape="nd", missing=True),
+        "cell_weights_": Fitted(shape="nd", least=0),
+    }
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        breakdown: float = 0.5,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: bool = False,
+    ):
+        self.n_components = n_components
+        self.breakdown = breakdown
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.breakdown, Real) or not 0 < self.breakdown <= 0.5:
+            raise ValueError(f"breakdown must be a share in (0, 0.5], got {self.breakdown!r}.")
+        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
+            raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}.")
+        if not isinstance(self.tol, Real) or not self.tol >= 0:
+            raise ValueError(f"tol must be a number from 0 on, got {self.tol!r}.")
+
+    @all_or_nothing
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Fit the subspace to the good cells of the good rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN marks a missing cell.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        with reporting_to_callbacks(self, X, y):
+            rows = open_data(self, X).rows
+            n, d = rows.shape
+            k = self._check_n_components(min(n, d))[0]
+            values, mask = rows.gather_rows(np.arange(n)), rows.observed
+            mask = np.ones((n, d), dtype=bool) if mask is None else mask
+            dtype, threads = values.dtype, rows.threads()
+            del rows  # what is missing was filled in a copy, which is not needed any more
+            with threads:
+                self._fit(values.astype(np.float64), mask, k, dtype)
+        if is_foreign(X):  # it was solved on the host
+            xp: Any = namespace(X)
+            for name, value in vars(self).items():
+                if isinstance(value, np.ndarray) and name != "feature_names_in_":
+                    setattr(self, name, xp.asarray(np.array(value, order="C"), device=compat().device(X)))
+        return self
+
+    def _fit(self, values: Array, mask: Array, k: int | None, dtype: Any) -> None:
+        n, d = values.shape
+        self._warn_columns(mask)
+        # Powers of two, so that no square over- or underflows and nothing is rounded.
+        exponents = np.frexp(np.abs(values).max(axis=0))[1]
+        np.ldexp(values, -exponents, out=values)
+        rng = check_random_state(self.random_state)
+        sample = subsample(n, max(START_ROWS, min(5 * d, 5000)), rng)
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+
+        def choose_rows(Y: Array) -> RowChoice:
+            pca = _RepairedRowsPCA(self.n_components, breakdown=self.breakdown, random_state=seed).fit(Y)
+            accepts = lambda rows: np.asarray(pca.predict(rows) > 0)  # noqa: E731
+            return RowChoice(pca.mean_, pca.components_.T, pca.weights_ > 0, accepts)
+
+        solution = fit_cells(
+            values, mask, sample, k, choose_rows, max_iter=int(self.max_iter), tol=float(self.tol)
+        )
+        self._store(solution, mask, exponents, dtype)
+        self._warn_rows(mask)
+
+    def _store(self, solution: CellSolution, mask: Array, exponents: Array, dtype: Any) -> None:
+        model, found, rows = solution.model, solution.found, solution.rows
+        plane, k = model.plane, len(solution.model.plane.variances)
+        shared = int(exponents.max())
+        unit = np.ldexp(model.unit, exponents - shared)
+        axes, deviations = _principal_axes(unit[:, None] * plane.V, plane.variances)
+        variances = deviations**2
+        total = float(variances.sum()) + float((unit**2).sum()) * (1.0 - k / len(unit))
+        count = max(len(rows) - int(self.breakdown * len(rows)), len(rows) // 2 + 1)
+        limits = row_cutoffs(solution.orthogonal_distances, k, min(count, len(rows)))
+        self.components_ = signed_rows(axes).astype(dtype)
+        self.cell_components_ = signed_rows(plane.V).astype(dtype)
+        self.cell_variance_ = _fitting(plane.variances, dtype)
+        self.mean_ = _in_units(model.location + model.unit * plane.center, exponents, dtype)
+        scales = _in_units(model.unit, exponents, dtype)
+        self.cell_scales_ = np.maximum(scales, np.finfo(dtype).smallest_subnormal)
+        factor = float(np.ldexp(1.0, min(shared, 1023)))
+        self.explained_variance_ = product(variances, factor, factor, dtype=dtype)
+        self.explained_variance_ratio_ = (variances / total if total > 0 else variances).astype(dtype)
+        self.n_components_ = k
+        self.rank_ = int(np.count_nonzero(variances > 1e-14 * max(total, 1e-300)))
+        self.score_distances_ = solution.score_distances
+        self.orthogonal_distances_ = solution.orthogonal_distances
+        self.cutoffs_ = limits
+        self.flags_ = diagnostics.flags(self.score_distances_, self.orthogonal_distances_, limits)
+        self.weights_ = rows.astype(dtype)
+        self.cell_rate_ = model.rate
+        self.cell_flags_ = found.flags
+        found.residuals[~mask] = np.nan
+        self.cell_residuals_ = _fitting(found.residuals, dtype)
+        self.cell_weights_ = found.weights.astype(dtype, copy=False)
+        self.objective_path_ = [np.asarray(solution.path)]
+        self.objective_ = float(solution.path[-1])
+        self.n_iter_ = max(1, len(solution.path) - 1)
+        self.converged_ = solution.converged
+
+    def _warn_columns(self, mask: Array) -> None:
+        sparse = np.flatnonzero(mask.sum(axis=0) < 0.5 * len(mask))
+        if len(sparse):
+            names = getattr(self, "feature_names_in_", None)
+            said = [str(j) if names is None else repr(names[j]) for j in sparse[:10]]
+            warnings.warn(
+                f"Fewer than half of the cells of {len(sparse)} columns are observed, which is little to "
+                f"judge cells by: {', '.join(said)}{' ...' if len(sparse) > 10 else ''}.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _warn_rows(self, mask: Array) -> None:
+        short = int(np.count_nonzero(mask.sum(axis=1) <= min(self.n_components_, mask.shape[1] - 1)))
+        if short:
+            warnings.warn(
+                f"{short} rows have fewer than n_components + 1 = {self.n_components_ + 1} observed cells "
+                "and took no part in the fit.",
+                UserWarning,
+                stacklevel=4,
+            )
+        if not self.converged_:
+            warnings.warn(
+                f"{type(self).__name__} did not converge in {self.n_iter_} iterations. "
+                "Increase max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    # ---------------------------------------------------------------- new rows
+    def _model(self) -> CellModel:
+        """What rows are judged by."""
+        names = ("mean_", "cell_scales_", "cell_components_", "cell_variance_")
+        mean, unit, V, variances = (to_numpy(getattr(self, name)).astype(np.float64) for name in names)
+        return CellModel(mean, unit, CellPlane(np.zeros(len(unit)), V.T, variances), float(self.cell_rate_))
+
+    def _assessed(self, X: Array) -> Iterator[tuple[CellModel, Cells, CellAssessment]]:
+        """Blocks of rows: the model, their cells, and what it says of them."""
+        model, host = self._model(), to_numpy(X)
+        for part in Cells(host, host).blocks():
+            cells = model.cells(host[part])
+            yield model, cells, model.assess(cells)
+
+    def _scores(self, X: Array) -> Array:
+        W, parts = to_numpy(self.components_).astype(np.float64), []
+        for model, _, found in self._assessed(X):
+            shared = float(model.unit.max())
+            turn = W @ ((model.unit / shared)[:, None] * model.plane.V)
+            with np.errstate(over="ignore"):
+                parts.append((found.scores @ turn.T) * shared)
+        return _like(np.concatenate(parts), X)
+
+    def score_samples(self, X: ArrayLike) -> Array:
+        """Minus the orthogonal distance of every repaired row, in deviations.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return -self._distances(X, "score_samples")[1]
+
+    def distances(self, X: ArrayLike) -> tuple[Array, Array]:
+        """Score and orthogonal distances of the repaired rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN marks a missing cell.
+
+        Returns
+        -------
+        score_distances, orthogonal_distances : ndarray of shape (n_samples,)
+            In deviations.
+        """
+        return self._distances(X, "distances")
+
+    def _distances(self, X: ArrayLike, method: str) -> tuple[Array, Array]:
+        return open_new(self, X, method).map_blocks(self._row_distances)
+
+    def _given(self, rows: Rows) -> Array:
+        """The array of rows with their gaps; an error where an entry is infinite."""
+        finite_max_abs(mask_missing(rows), type(self).__name__)
+        return rows.array()
+
+    def _by_blocks(self, X: ArrayLike, method: str, answer: Callable[[Array], Array]) -> Array:
+        """What a function of rows with their gaps says of X, block by block."""
+        return open_new(self, X, method).map_blocks(lambda rows: answer(self._given(rows)))
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Scores of the rows of X by a robust fit of each row, which bad and missing cells cannot decide.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN marks a missing cell.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_)
+        """
+        return self._by_blocks(X, "transform", self._scores)
+
+    def _row_distances(self, rows: Rows) -> tuple[Array, Array]:
+        """`distances` of the rows of a port, for `tl1pca.diagnostics`."""
+        given = self._given(rows)
+        far = [model.distances(found, cells.mask) for model, cells, found in self._assessed(given)]
+        inside, off = (asarray_like(np.concatenate(side), double(given)) for side in zip(*far))
+        return inside, off
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """One minus the larger of the two distances over its cut-off: negative for bad rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._margin(X, "decision_function")
+
+    def _margin(self, X: ArrayLike, method: str) -> Array:
+        return 1.0 - diagnostics.excess(*self._distances(X, method), self.cutoffs_)
+
+    def predict(self, X: ArrayLike) -> Array:
+        """+1 for regular rows and -1 for outliers, leverage points among them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+        """
+        bad = self._margin(X, "predict") < 0
+        return 1 - 2 * cast(bad, namespace(bad).int64)
+
+    def cell_residuals(self, X: ArrayLike) -> Array:
+        """Residuals of the cells of X in deviations; those beyond `cell_cutoff`, 3.29, are bad.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            NaN where a cell is missing.
+        """
+        return self._by_blocks(X, "cell_residuals", self._cell_residuals)
+
+    def _cell_residuals(self, rows: Array) -> Array:
+        parts = [np.where(cells.mask, found.residuals, np.nan) for _, cells, found in self._assessed(rows)]
+        return _like(np.concatenate(parts), rows)
+
+    def impute(self, X: ArrayLike) -> Array:
+        """X with missing and bad cells replaced by the fit of their row, all others untouched.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        return self._by_blocks(X, "impute", self._repaired)
+
+    def _repaired(self, rows: Array) -> Array:
+        host, parts, begin = to_numpy(rows), [], 0
+        for model, cells, found in self._assessed(rows):
+            given = host[begin : begin + len(found.scores)]
+            parts.append(np.where(cells.mask & ~found.flags, given, model.fitted(found)))
+            begin += len(given)
+        return _like(np.concatenate(parts), rows)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _principal_axes(loadings: Array, variances: Array) -> tuple[Array, Array]:
+    """Orthonormal axes (d, k) of scores with given variances, and the deviations along them."""
+    axes, sizes, _ = np.linalg.svd(loadings * np.sqrt(variances), full_matrices=False)
+    live = sizes > 1e-12 * max(sizes[0], 1e-300)
+    if not live.all():  # scores without variance leave their axes open: any others that complete the plane
+        axes = axes[:, live]
+        rest = np.linalg.svd(loadings - axes @ (axes.T @ loadings), full_matrices=False)[0]
+        axes = np.linalg.qr(np.column_stack([axes, rest[:, : len(sizes) - axes.shape[1]]]))[0]
+    return axes, sizes
+
+
+def _in_units(values: Array, exponents: Array, dtype: Any) -> Array:
+    """Values times powers of two."""
+    with np.errstate(over="ignore"):
+        return _fitting(np.ldexp(values, exponents), dtype)
+
+
+def _fitting(values: Array, dtype: Any) -> Array:
+    """Values in a precision, its largest number where they are larger."""
+    info = np.finfo(dtype)
+    return np.clip(values, info.min, info.max).astype(dtype, copy=False)
+
+
+def _like(values: Array, x: Any) -> Any:
+    """Values as an array of the library, device and precision of x."""
+    info = namespace(x).finfo(x.dtype)
+    return asarray_like(np.clip(values, float(info.min), float(info.max)), x)

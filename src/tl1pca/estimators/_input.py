@@ -1,0 +1,382 @@
+"""From what a user hands over to the port, after scikit-learn's checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
+
+from .._arrays import asarray_like, is_array, namespace, to_numpy
+from ..rows import (
+    MANY_ROWS,
+    MAX_LOADED_ENTRIES,
+    Predictable,
+    Rows,
+    Source,
+    as_predictable,
+    as_rows,
+    finite_max_abs,
+    mask_missing,
+)
+from ..rows.dask import known_length, open_rows
+from ..rows.lazy import dask_array, is_dask
+from ..rows.opening import is_sparse
+from ..rows.sources import PickedSource, is_source, open_source
+from ._containers import as_numbers
+
+Array = NDArray[Any]
+
+#: Rows that tell how large the data are.
+_LOOKED_AT_ROWS = 1000
+
+#: Data of so few entries are loaded whatever they are: a dense array of them costs nothing.
+SMALL_ENTRIES = 1 << 20
+#: Entries that a method for data in memory loads from a map or a file, 128 MiB in double precision.
+LOADED_ENTRIES = 1 << 24
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows as they were given, and their largest magnitude."""
+
+    rows: Rows
+    max_abs: float
+
+    @property
+    def observed(self) -> Array | None:
+        """Mask of the entries that are there, None where all are."""
+        return self.rows.observed
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Data that are no dense array: how they are told, loaded, and worked on where they are."""
+
+    accepts: Callable[[Any], bool]
+    #: For errors: what X is, and what to pass instead.
+    name: str
+    advice: str
+    load: Callable[[Any], Array]
+    open: Callable[[Any, Any], Rows]
+    error: type[Exception] = ValueError
+    #: Entries that are loaded unasked for a method that needs all of them; for none, the user is to do it.
+    loaded: int = 0
+
+    def loads(self, estimator: Any, shape: tuple[int, int]) -> bool:
+        """Whether X is worked on as a dense array: it is small, or needed as such."""
+        entries = shape[0] * shape[1]
+        small = shape[0] <= MANY_ROWS or entries <= SMALL_ENTRIES
+        if estimator._needs_memory():
+            return self.loaded > 0 and (small or entries <= self.loaded)
+        return small
+
+
+def open_data(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Data:
+    """The port to the rows of X with positive weight, for a fit.
+
+    Parameters
+    ----------
+    estimator : BasePCA
+        Learns the names and the number of the features.
+    X : array-like, or one of `KINDS`, of shape (n_samples, n_features)
+        An array of another library stays where it is when scikit-learn's
+        configuration has ``array_api_dispatch=True``.
+    sample_weight : array-like of shape (n_samples,), optional
+
+    Returns
+    -------
+    Data
+    """
+    X = X if is_dask(X) else as_numbers(estimator, X)
+    kind = _kind(X)
+    data = _check(estimator, X, reset=True)
+    if kind is not None:
+        _check_capability(estimator, kind, data.shape)
+        if kind.loads(estimator, data.shape):
+            data, kind = kind.load(data), None
+            _check_shape(estimator, data.shape, data.dtype, reset=True)
+    rows = _open_array(estimator, data, sample_weight) if kind is None else kind.open(data, sample_weight)
+    return Data(rows, finite_max_abs(rows, _name(estimator)))
+
+
+def open_batches(estimator: Any, X: Any, *, reset: bool) -> Iterator[Array]:
+    """Consecutive rows as dense arrays in memory, for a method that learns from one batch after the other.
+
+    Parameters
+    ----------
+    estimator : BasePCA
+        Learns the names and the number of the features where `reset` is true.
+    X : array-like, one of `KINDS`, or an iterator of these
+    reset : bool
+        Whether these are the first rows.
+
+    Yields
+    ------
+    ndarray of shape (n, d)
+        Of finite numbers.
+    """
+    if isinstance(X, Iterator):
+        for part in X:
+            yield from open_batches(estimator, part, reset=reset)
+            reset = False
+        return
+    X = as_numbers(estimator, X)
+    kind = _kind(X)
+    if kind is None:
+        dtype = [np.float64, np.float32]
+        given = to_numpy(X) if is_array(X) else X
+        found = iter([validate_data(estimator, given, reset=reset, dtype=dtype, ensure_all_finite=False)])
+    else:
+        data = _check(estimator, X, reset=reset)
+        if reset:
+            _check_capability(estimator, kind, data.shape)
+        found = _dense_batches(data)
+    for batch in found:
+        if not np.isfinite(batch).all():
+            finite_max_abs(as_rows(batch), _name(estimator))
+        yield batch
+
+
+def _dense_batches(data: Any) -> Iterator[Array]:
+    """Rows of what is no dense array, some at a time."""
+    if isinstance(data, Source):
+        yield from (block for _, block in data.blocks())
+    elif is_dask(data):
+        for i in range(data.numblocks[0]):
+            yield np.asarray(data.blocks[i].compute())
+    else:
+        step = max(1, SMALL_ENTRIES // data.shape[1])
+        for start in range(0, data.shape[0], step):
+            rows = np.arange(start, min(start + step, data.shape[0]))
+            yield data.gather_rows(rows) if isinstance(data, Rows) else data[rows].toarray()
+
+
+def open_new(estimator: Any, X: Any, method: str) -> Predictable:
+    """The port to new rows, for a method of a fitted estimator; entries are not looked at."""
+    check_is_fitted(estimator, msg=estimator._not_fitted)
+    _check_home(estimator, X, method)
+    X = X if is_dask(X) else as_numbers(estimator, X)
+    return as_predictable(_check(estimator, X, reset=False))
+
+
+def open_scores(estimator: Any, X: Any) -> Predictable:
+    """The port to scores: rows with an entry for each component of a fitted estimator."""
+    check_is_fitted(estimator, msg=estimator._not_fitted)
+    scores: Any = X if _kind(X) is not None or is_foreign(X) else np.asarray(X)
+    rows = as_predictable(scores) if getattr(scores, "ndim", 2) == 2 else None
+    if rows is None or rows.shape[1] != estimator.n_components_:
+        shape = tuple(scores.shape) if rows is None else rows.shape
+        raise ValueError(
+            f"inverse_transform takes scores of shape (n_samples, {estimator.n_components_}), "
+            f"got an array of shape {shape}."
+        )
+    return rows
+
+
+def is_foreign(X: Any) -> bool:
+    """Whether X is an array of another library that scikit-learn is configured to leave where it is."""
+    return is_array(X) and bool(get_config()["array_api_dispatch"])
+
+
+# ---------------------------------------------------------------- what is no dense array
+def _open_selected(data: Any, sample_weight: ArrayLike | None) -> Rows:
+    """The port to the rows that have weight, of what is in this process or read by it."""
+    weights = _check_weights(sample_weight, data)
+    if weights is not None and not weights.all():
+        keep = np.flatnonzero(weights)
+        weights = weights[keep]
+        if isinstance(data, Source):
+            data = PickedSource(data, keep)
+        else:
+            data = data.subset(keep) if isinstance(data, Rows) else data[keep]
+    return as_rows(data, weights)
+
+
+def _is_rows(X: Any) -> bool:
+    return isinstance(X, Rows)
+
+
+#: Whatever is no dense array.
+KINDS = (
+    Kind(_is_rows, "an engine of its own", "an array", lambda rows: rows.array(), _open_selected),
+    Kind(is_dask, "a Dask collection", "X.compute()", lambda A: A.compute(), open_rows),
+    Kind(is_sparse, "sparse X", "X.toarray()", lambda X: X.toarray(), _open_selected, error=TypeError),
+    Kind(is_source, "X read in blocks", "np.asarray(X)", Source.load, _open_selected, loaded=LOADED_ENTRIES),
+)
+
+
+def _kind(X: Any) -> Kind | None:
+    return next((kind for kind in KINDS if kind.accepts(X)), None)
+
+
+def _check_capability(estimator: Any, kind: Kind, shape: tuple[int, int]) -> None:
+    """Raise where the method needs what data of this kind cannot give, and they are not loaded for it."""
+    name, reason, entries = _name(estimator), estimator._needs_memory(), shape[0] * shape[1]
+    if kind.loads(estimator, shape):
+        if entries > MAX_LOADED_ENTRIES:
+            raise ValueError(
+                f"{name} holds up to {MANY_ROWS} rows in memory as a dense array, which for X of shape "
+                f"{shape} would take {entries * 8 / 2**30:.1f} GiB; at most "
+                f"{MAX_LOADED_ENTRIES * 8 / 2**30:.0f} GiB are taken unasked. Pass a NumPy array if you have "
+                "the memory, or keep fewer features."
+            )
+        return
+    if reason:
+        raise kind.error(
+            f"{name} {reason}, and takes dense data in memory only, not {kind.name}, here of shape {shape}. "
+            f"Pass {kind.advice} if you have the memory, or use TL1SubspacePCA, which takes it."
+        )
+    if shape[1] > shape[0]:
+        raise ValueError(
+            f"{name} works in the row space of data with more features than samples, for which X, here of "
+            f"shape {shape}, must be a dense array in memory. Keep fewer than {shape[0]} features, or "
+            "project them at random first (sklearn.random_projection)."
+        )
+
+
+# ---------------------------------------------------------------- arrays
+def _open_array(estimator: Any, data: Any, sample_weight: ArrayLike | None) -> Rows:
+    if not estimator._supports_array_api:
+        data = to_numpy(data)
+    weights = _check_weights(sample_weight, data)
+    if weights is not None and not bool(namespace(weights).all(weights > 0)):
+        xp = namespace(weights)
+        keep = xp.nonzero(weights > 0)[0]
+        data, weights = xp.take(data, keep, axis=0), xp.take(weights, keep, axis=0)
+    if isinstance(data, np.ndarray):
+        data = _within_reach(data, by_rows=getattr(estimator, "_rotates", True))
+    rows = as_rows(data, weights)
+    if not estimator._takes_missing:
+        return rows
+    rows = mask_missing(rows)
+    empty = [] if rows.observed is None else np.flatnonzero(~rows.observed.any(axis=0)).tolist()
+    if empty:
+        raise ValueError(f"Features {empty} have no observed value; drop these columns.")
+    return rows
+
+
+def _check_weights(sample_weight: Any, X: Any) -> Any:
+    if sample_weight is None:
+        return None
+    foreign = is_foreign(X)
+    given = sample_weight.compute() if is_dask(sample_weight) else sample_weight
+    host = np.empty((X.shape[0], 0), dtype=np.float64 if foreign else X.dtype)
+    weights = _check_sample_weight(
+        to_numpy(given) if foreign else given, host, dtype=host.dtype, ensure_non_negative=True
+    )
+    if np.count_nonzero(weights) < 2:
+        raise ValueError("sample_weight must be positive for at least two rows.")
+    info, top = np.finfo(host.dtype), float(weights.max())
+    if not float(info.tiny) ** (1 / 3) < top < float(info.max) ** (1 / 3):
+        raise ValueError(
+            f"sample_weight counts how often a row occurs; its largest entry is {top:g}, beyond what can be "
+            "added up. Only ratios matter for the components: divide the weights by their mean."
+        )
+    return asarray_like(weights, X) if foreign else weights
+
+
+def _within_reach(data: Array, *, by_rows: bool) -> Array:
+    """Data in which no row is so far from the others that numbers in one unit cannot hold both.
+
+    A row more than 1e138 times as large as the median one (2e17 in single
+    precision) is brought in to that size: nearer than it was, and as far as
+    anything can be. Its direction stays; a method that works on entries has
+    its far entries cut instead.
+    """
+    step = max(1, len(data) // _LOOKED_AT_ROWS)
+    with np.errstate(invalid="ignore"):
+        size = np.abs(data[::step]).max(axis=1, initial=0.0)
+        if not np.isfinite(size).all():
+            return data  # which is said elsewhere
+        size = np.sort(size[size > 0])
+        most = float(size[len(size) // 2]) if len(size) else 0.0  # a median that cannot overflow
+        top = max(abs(float(data.max(initial=0.0))), abs(float(data.min(initial=0.0))))
+    reach = float(np.finfo(data.dtype).max) ** 0.45
+    if most == 0.0 or not np.isfinite(top) or top / reach <= most:
+        return data
+    limit = data.dtype.type(most * reach)
+    if not by_rows:
+        return np.clip(data, -limit, limit)
+    size = np.abs(data).max(axis=1)
+    far = size > limit
+    data = data.copy()
+    data[far] = data[far] / size[far, None] * limit
+    return data
+
+
+# ---------------------------------------------------------------- scikit-learn's checks
+def _check(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X as a floating array of its library, CSR matrix, source or Dask array; entries are not looked at.
+
+    `Rows.max_abs` sees what is not finite in the pass that it makes anyway.
+    """
+    if is_dask(X):
+        A = dask_array(X)
+        row = np.ones((1, A.shape[1]), dtype=A.dtype)
+        named = type(X._meta)(row, columns=X.columns) if hasattr(X, "columns") else row
+        validate_data(estimator, named, reset=reset, skip_check_array=True)
+        return known_length(A) if reset else A
+    if _is_rows(X):
+        _check_shape(estimator, X.shape, X.dtype, reset=reset)
+        validate_data(estimator, np.empty((0, X.shape[1])), reset=reset, skip_check_array=True)
+        return X
+    if is_source(X):
+        return _check_source(estimator, X, reset=reset)
+    xp: Any = namespace(X) if is_foreign(X) else np
+    return validate_data(
+        estimator, X, reset=reset, dtype=[xp.float64, xp.float32], accept_sparse="csr", **_checks(reset)
+    )
+
+
+def _checks(reset: bool) -> dict[str, Any]:
+    return {"ensure_all_finite": False, "ensure_min_samples": 2 if reset else 1}
+
+
+def _check_source(estimator: Any, X: Any, *, reset: bool) -> Source:
+    """The source of X, after the checks of an array of its shape and type; nothing is read."""
+    kind = np.dtype(getattr(X, "dtype", np.float64))
+    if kind.kind not in "buifc":
+        raise ValueError(f"X holds values of type {kind}, {_name(estimator)} takes numbers only.")
+    if hasattr(X, "shape"):
+        _check_shape(estimator, X.shape, kind, reset=reset)
+    source = open_source(X)
+    _check_shape(estimator, source.shape, source.dtype, reset=reset)
+    validate_data(estimator, source.header(), reset=reset, skip_check_array=True)
+    return source
+
+
+def _check_shape(estimator: Any, shape: tuple[int, ...], dtype: Any, *, reset: bool) -> None:
+    """scikit-learn's errors for an array of this shape and type, from one that has a single entry."""
+    check_array(
+        np.broadcast_to(np.zeros((), dtype=dtype), shape),
+        estimator=estimator,
+        input_name="X",
+        **_checks(reset),
+    )
+
+
+def _check_home(estimator: Any, X: Any, method: str) -> None:
+    """scikit-learn's rule for arrays of other libraries: new rows come from where the training rows did."""
+    if not get_config()["array_api_dispatch"]:
+        return
+    home = estimator.components_
+    here, there = (type(x) if is_array(x) else np.ndarray for x in (X, home))
+    if here is not there or (is_array(X) and X.device != home.device):
+        raise ValueError(
+            f"Inputs passed to {_name(estimator)}.{method}() must use the same namespace and the same device "
+            f"as those passed to fit(): got {_where(X)}, fitted on {_where(home)}. Move X or fit again."
+        )
+
+
+def _where(x: Any) -> str:
+    name = f"{type(x).__module__.partition('.')[0]}.{type(x).__name__}"
+    return f"{name} on {x.device}" if is_array(x) else name
+
+
+def _name(estimator: Any) -> str:
+    return type(estimator).__name__

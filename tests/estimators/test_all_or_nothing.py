@@ -1,0 +1,99 @@
+"""A fit is all or nothing: what fails or is interrupted leaves the old model."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import tl1pca
+from support import ESTIMATORS, gaussian, name, with_components
+from tl1pca._progress import reporting_to
+from tl1pca.estimators import _base, _subspace
+
+every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
+X = gaussian(40, 5)
+
+
+def state(pca):
+    """What is in the estimator, by identity."""
+    return {key: id(value) for key, value in vars(pca).items()}
+
+
+@every
+def test_a_failing_refit_changes_nothing(estimator):
+    pca = with_components(estimator, 2).fit(pd.DataFrame(X, columns=list("abcde")))
+    before = state(pca)
+    for bad in (np.full((9, 7), np.inf), np.ones((1, 3)), X[:, :1], "text"):
+        with pytest.raises((ValueError, TypeError)):
+            pca.fit(bad)
+        assert state(pca) == before
+    pca.transform(pd.DataFrame(X, columns=list("abcde")))
+
+
+@every
+@pytest.mark.parametrize("late", [False, True])
+def test_an_interrupted_refit_changes_nothing(estimator, late, monkeypatch):
+    """Ctrl-C as soon as the data are opened, and as late as possible."""
+    pca = with_components(estimator, 2).fit(X)
+    before = state(pca)
+
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    for module in (_base, _subspace):
+        monkeypatch.setattr(module, "product" if late else "safe_factor", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        pca.fit(gaussian(30, 8, seed=1))
+    assert state(pca) == before
+
+
+def test_a_name_that_is_gone_is_forgotten():
+    pca = with_components(ESTIMATORS[0], 2).fit(pd.DataFrame(X, columns=list("abcde")))
+    assert not hasattr(pca.fit(X), "feature_names_in_")
+
+
+@every
+def test_threads_see_the_old_model_or_the_new(estimator):
+    """Refits to other widths beside a thread that looks: components and features always agree."""
+    pca = with_components(estimator, 2).fit(X)
+    data, done, wrong = [gaussian(20, 4), X[:20]], threading.Event(), []
+
+    def look():
+        while not done.is_set():
+            seen = dict(vars(pca))
+            if seen["components_"].shape[1] != seen["n_features_in_"] != len(seen["mean_"]):
+                wrong.append(seen)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    for i in range(20):
+        pca.fit(data[i % 2])
+    done.set()
+    thread.join()
+    assert not wrong
+
+
+def test_a_copy_shares_the_random_state():
+    """A RandomState goes on from fit to fit, as scikit-learn has it."""
+    pca = clone(tl1pca.TL1SubspacePCA(random_state=0)).set_params(
+        n_components=2, random_state=np.random.RandomState(0)
+    )
+    state = pca.random_state
+    before = state.get_state()[2], tuple(state.get_state()[1])
+    pca.fit(X)
+    assert pca.random_state is state
+    assert (state.get_state()[2], tuple(state.get_state()[1])) != before
+
+
+def test_callbacks_that_raise_leave_the_old_model():
+    pca = with_components(ESTIMATORS[0], 2).fit(X)
+    before = state(pca)
+
+    def fail(task, objective):
+        raise RuntimeError("from a callback")
+
+    with reporting_to(fail), pytest.raises(RuntimeError, match="from a callback"):
+        pca.fit(X[:, :3])
+    assert state(pca) == before

@@ -1,0 +1,237 @@
+"""TL1CellPCA: bad cells, bad rows and missing cells in one table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.decomposition import PCA
+
+import tl1pca
+from support import subspace_angle
+from tl1pca import TL1CellPCA, TL1SubspacePCA, diagnostics
+from tl1pca.estimators import _cell
+
+
+def table(n=300, d=20, k=3, *, cells=0.1, rows=0.15, missing=0.1, distance=8.0, seed=0):
+    """Values, what they were, masks of bad cells and rows, and the true axes."""
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(d, k + 1)))[0]
+    clean = (rng.normal(size=(n, k)) * np.linspace(6, 3, k)) @ Q[:, :k].T + rng.normal(size=(n, d)) + 5.0
+    X, bad = clean.copy(), np.arange(n) < round(rows * n)
+    X[bad] = 5.0 + 20.0 * Q[:, k] + rng.normal(size=(bad.sum(), d))
+    wrong = rng.uniform(size=X.shape) < cells
+    X[wrong] = 5.0 + distance * clean.std(axis=0).mean() * rng.choice([-1, 1], size=wrong.sum())
+    gone = rng.uniform(size=X.shape) < missing
+    X[gone] = np.nan
+    return X, clean, wrong & ~gone, bad, Q[:, :k].T
+
+
+@pytest.fixture(name="fitted", scope="module")
+def mixed():
+    X, clean, wrong, bad, axes = table()
+    return TL1CellPCA(3, random_state=0).fit(X), X, clean, wrong, bad, axes
+
+
+def test_all_three_together(fitted):
+    pca, X, clean, wrong, bad, axes = fitted
+    oracle = subspace_angle(PCA(3).fit(clean[~bad]).components_, axes)
+    assert subspace_angle(pca.components_, axes) < 1.5 * oracle + 1
+    good = ~bad[:, None] & ~np.isnan(X)
+    assert pca.cell_flags_[wrong & ~bad[:, None]].mean() > 0.99
+    assert pca.cell_flags_[good & ~wrong].mean() < 0.01
+    assert (pca.flags_[bad] > 0).mean() > 0.9
+    assert (pca.flags_[~bad] > 0).mean() < 0.05
+    assert (pca.weights_[bad] == 0).all()
+    filled = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
+    assert subspace_angle(TL1SubspacePCA(3, random_state=0).fit(filled).components_, axes) > 45
+
+
+def test_fitted_attributes_fit_together(fitted):
+    pca, X, *_ = fitted
+    n, d = X.shape
+    for name in ("cell_flags_", "cell_residuals_", "cell_weights_"):
+        assert getattr(pca, name).shape == (n, d)
+    missing = np.isnan(X)
+    np.testing.assert_array_equal(np.isnan(pca.cell_residuals_), missing)
+    assert not pca.cell_weights_[missing].any()
+    assert not pca.cell_flags_[missing].any()
+    np.testing.assert_array_equal(
+        pca.cell_flags_, np.nan_to_num(np.abs(pca.cell_residuals_)) > pca.cell_cutoff
+    )
+    np.testing.assert_allclose(pca.cell_scales_, 1.0, rtol=0.35)
+    assert pca.cell_rate_ == pytest.approx(0.1, abs=0.02)
+    assert pca.explained_variance_ == pytest.approx([36, 20, 9], rel=0.5)
+
+
+def test_training_rows_are_judged_like_new_ones(fitted):
+    pca, X, *_ = fitted
+    np.testing.assert_allclose(pca.cell_residuals(X), pca.cell_residuals_, atol=1e-6)
+    sd, od = pca.distances(X)
+    np.testing.assert_allclose(sd, pca.score_distances_, rtol=1e-5)
+    np.testing.assert_allclose(od, pca.orthogonal_distances_, rtol=1e-5)
+    np.testing.assert_array_equal(pca.predict(X), np.where(pca.flags_ > 0, -1, 1))
+    np.testing.assert_array_equal(pca.decision_function(X) < 0, pca.flags_ > 0)
+    np.testing.assert_allclose(pca.score_samples(X), -od)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cluster_among_repaired_rows(seed):
+    """More than a third of the cells are predicted, and not by what the bad rows have in common."""
+    X, _, _, bad, axes = table(200, cells=0.2, rows=0.2, missing=0.2, distance=20.0, seed=seed)
+    pca = TL1CellPCA(3, random_state=0).fit(X)
+    assert subspace_angle(pca.components_, axes) < 20
+    assert (pca.weights_[bad] == 0).mean() > 0.97
+
+
+def test_explicit_arithmetic(fitted):
+    """Scores solve the least squares with the weights of their own residuals; distances are what is said."""
+    pca, X, *_ = fitted
+    W, scales, seen = pca.components_, pca.cell_scales_, ~np.isnan(X)
+    T = pca.transform(X)
+    R = np.where(seen, (X - pca.inverse_transform(T)) / scales, 0.0)
+    weights = np.where(seen, 1.0 / (1.0 + (R / 3.75) ** 2) ** 2, 0.0)
+    np.testing.assert_allclose(weights, pca.cell_weights_, atol=1e-6)
+    slope = (weights * R / scales) @ W.T
+    np.testing.assert_allclose(slope, 0.0, atol=1e-6 * np.abs(weights * R / scales).sum(axis=1).max())
+    sd, od = diagnostics.distances(X, pca)
+    np.testing.assert_allclose(sd, np.sqrt((T**2 / pca.explained_variance_).sum(axis=1)))
+    few = (pca.cell_flags_.sum(axis=1) <= 2) & ~pca.cell_flags_.all(axis=1)
+    kept = np.where(pca.cell_flags_ | ~seen, np.nan, pca.cell_residuals(X))[few]
+    np.testing.assert_allclose(od[few], np.sqrt(17 * np.nanmean(kept**2, axis=1)))
+    np.testing.assert_array_equal(diagnostics.diagnose(pca, X).flags, pca.flags_)
+
+
+def test_a_bad_cell_alone_makes_no_bad_row(fitted):
+    pca, _, clean, _, bad, _ = fitted
+    rows = clean[~bad][:50].copy()
+    before = pca.predict(rows)
+    rows[:, 4] = 1000.0
+    assert (pca.predict(rows) == before).mean() > 0.95
+    assert (np.abs(pca.cell_residuals(rows)[:, 4]) > pca.cell_cutoff).all()
+
+
+def test_impute(fitted):
+    pca, X, clean, wrong, bad, _ = fitted
+    Y = pca.impute(X)
+    kept = ~pca.cell_flags_ & ~np.isnan(X)
+    np.testing.assert_array_equal(Y[kept], X[kept])
+    filled = (np.isnan(X) | wrong) & ~bad[:, None]
+    assert np.sqrt(np.mean((Y - clean)[filled] ** 2)) < 1.6
+    fit = pca.inverse_transform(pca.transform(X))
+    np.testing.assert_allclose(Y[~kept], fit[~kept])
+
+
+def test_units_of_a_column_do_not_matter(fitted):
+    pca, X, *_ = fitted
+    factors = np.geomspace(1e-12, 1e12, X.shape[1])  # turnovers beside rates
+    other = TL1CellPCA(3, random_state=0).fit(X * factors)
+    np.testing.assert_allclose(other.cell_residuals_, pca.cell_residuals_, atol=1e-6)
+    np.testing.assert_array_equal(other.flags_, pca.flags_)
+    np.testing.assert_allclose(other.mean_, pca.mean_ * factors, rtol=1e-6)
+    np.testing.assert_allclose(other.impute(X * factors), pca.impute(X) * factors, rtol=1e-5)
+
+
+def test_clean_data_cost_little():
+    X, _, _, _, axes = table(600, cells=0.0, rows=0.0, missing=0.0)
+    ours = subspace_angle(TL1CellPCA(3, random_state=0).fit(X).components_, axes)
+    assert ours < 1.2 * subspace_angle(PCA(3).fit(X).components_, axes)
+
+
+def test_many_rows_join_after_a_sample(monkeypatch):
+    X, _, wrong, bad, axes = table(1500)
+    whole = TL1CellPCA(3, random_state=0).fit(X)
+    monkeypatch.setattr(_cell, "START_ROWS", 300)
+    pca = TL1CellPCA(3, random_state=0).fit(X)
+    assert subspace_angle(pca.components_, axes) < 1.3 * subspace_angle(whole.components_, axes) + 0.5
+    assert (pca.weights_[bad] == 0).mean() > 0.99
+    assert pca.cell_flags_[wrong & ~bad[:, None]].mean() > 0.99
+    assert (np.diff(pca.objective_path_[0]) <= 0).all()
+
+
+def test_wide():
+    X, _, wrong, bad, axes = table(80, 150, cells=0.1, rows=0.1, missing=0.1)
+    pca = TL1CellPCA(3, random_state=0).fit(X)
+    assert subspace_angle(pca.components_, axes) < 60
+    assert pca.cell_flags_[wrong & ~bad[:, None]].mean() > 0.97
+
+
+def test_single_precision():
+    X, *_ = table(cells=0.05)
+    single, double = (TL1CellPCA(3, random_state=0).fit(X.astype(t)) for t in (np.float32, np.float64))
+    assert single.cell_residuals_.dtype == single.impute(X.astype(np.float32)).dtype == np.float32
+    assert (single.cell_flags_ == double.cell_flags_).mean() > 0.999
+
+
+def test_names_in_a_frame_and_in_a_warning():
+    X, *_ = table()
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(20)])
+    frame.loc[20:, "c7"] = np.nan
+    with pytest.warns(UserWarning, match="half of the cells of 1 columns .*'c7'"):
+        pca = TL1CellPCA(3, random_state=0).fit(frame)
+    assert pca.feature_names_in_[7] == "c7"
+    assert np.isfinite(pca.impute(frame)).all()
+
+
+def test_rows_with_too_few_cells_are_said_and_take_no_part():
+    X, *_ = table()
+    X[299, 3:] = np.nan
+    X[298] = np.nan
+    with pytest.warns(UserWarning, match="2 rows have fewer than n_components"):
+        pca = TL1CellPCA(3, random_state=0).fit(X)
+    assert not pca.weights_[298:].any()
+    np.testing.assert_allclose(pca.transform(X)[298], 0, atol=1e-12)
+    np.testing.assert_allclose(pca.impute(X)[298], pca.mean_)
+
+
+def test_an_empty_column_is_an_error():
+    X, *_ = table()
+    X[:, 2] = np.nan
+    with pytest.raises(ValueError, match=r"\[2\] have no observed value"):
+        TL1CellPCA(3).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"breakdown": 0.7}, "breakdown"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"tol": -1.0}, "tol"),
+    ],
+)
+def test_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        TL1CellPCA(2, **parameters).fit(np.eye(5))
+
+
+def test_number_of_components_is_chosen_in_units_of_the_columns():
+    X, *_ = table(500, cells=0.05, rows=0.0, missing=0.0)
+    assert TL1CellPCA(0.5, random_state=0).fit(X).n_components_ <= 3
+    k = TL1CellPCA(0.7, random_state=0).fit(X).n_components_
+    assert k >= 3
+    assert TL1CellPCA(0.7, random_state=0).fit(X * np.geomspace(1, 1e5, 20)).n_components_ == k
+
+
+def test_model_file(tmp_path, fitted):
+    pca, X, *_ = fitted
+    tl1pca.save(pca, tmp_path / "model.npz")
+    again = tl1pca.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.cell_residuals_, pca.cell_residuals_)
+    np.testing.assert_array_equal(again.impute(X), pca.impute(X))
+    np.testing.assert_array_equal(again.predict(X), pca.predict(X))
+
+
+def test_stopping_early_is_said():
+    X, *_ = table(60, 6, 2, cells=0.2, missing=0.0)
+    with pytest.warns(Warning, match="did not converge in 1 iterations"):
+        assert not TL1CellPCA(2, max_iter=1, tol=0.0, random_state=0).fit(X).converged_
+
+
+def test_narrow_tables_without_a_number_of_components():
+    """The start allows for more vectors than components, but not for as many as there are columns."""
+    X = load_wine().data
+    X[4, 4] *= 10
+    pca = TL1CellPCA(random_state=0).fit(X)
+    given = TL1CellPCA(pca.n_components_, random_state=0).fit(X)
+    assert pca.cell_flags_[4, 4]
+    assert pca.cell_flags_.mean() < 1.3 * given.cell_flags_.mean()
+    np.testing.assert_allclose(pca.cell_scales_, given.cell_scales_, rtol=0.3)

@@ -1,0 +1,70 @@
+"""Masked arrays, dates and sparse data frames: honored, or refused with a reason."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from support import ESTIMATORS, gaussian, name, with_components
+
+every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
+X = gaussian(30, 4)
+DATES = np.datetime64("2024-01-01") + np.arange(30)
+
+
+@every
+def test_a_mask_is_not_forgotten(estimator):
+    clean = with_components(estimator, 2).fit(X)
+    open_mask = np.ma.masked_array(X, mask=False)
+    np.testing.assert_array_equal(with_components(estimator, 2).fit(open_mask).components_, clean.components_)
+    np.testing.assert_array_equal(clean.transform(open_mask), clean.transform(X))
+    bad = X.copy()
+    bad[3, 1] = 1e6
+    masked = np.ma.masked_array(bad, mask=bad > 1e5)
+    if estimator._takes_missing:
+        holes = np.where(bad > 1e5, np.nan, bad)
+        wanted = with_components(estimator, 2).fit(holes)
+        found = with_components(estimator, 2).fit(masked)
+        np.testing.assert_array_equal(found.components_, wanted.components_)
+        np.testing.assert_array_equal(found.transform(masked), wanted.transform(holes))
+        return
+    for call in (with_components(estimator, 2).fit, clean.transform, clean.score_samples):
+        with pytest.raises(ValueError, match="masked"):
+            call(masked)
+
+
+@every
+@pytest.mark.parametrize(
+    "dates",
+    [
+        np.column_stack([DATES, DATES]),
+        np.column_stack([DATES, DATES]) - DATES[0],
+        pd.DataFrame({"when": DATES, "x": X[:, 0]}),
+        pd.DataFrame({"when": pd.to_datetime(DATES).tz_localize("UTC"), "x": X[:, 0]}),
+        pl.DataFrame({"when": DATES, "x": X[:, 0]}),
+    ],
+    ids=["dates", "durations", "frame", "zones", "polars"],
+)
+def test_dates_are_no_numbers(estimator, dates):
+    with pytest.raises(ValueError, match="dates or times"):
+        with_components(estimator, 1).fit(dates)
+    with pytest.raises(ValueError, match="dates or times"):
+        with_components(estimator, 1).fit(X[:, :2]).transform(dates)
+
+
+@every
+def test_sparse_data_frames(estimator):
+    holes = np.where(np.abs(X) < 0.5, 0.0, X)
+    dense = pd.DataFrame(holes, columns=list("abcd"))
+    sparse = dense.astype(pd.SparseDtype("float64", 0.0))
+    wanted, found = (with_components(estimator, 2).fit(data) for data in (dense, sparse))
+    np.testing.assert_array_equal(found.components_, wanted.components_)
+    np.testing.assert_array_equal(found.transform(sparse), wanted.transform(dense))
+    assert found.feature_names_in_.tolist() == list("abcd")
+
+
+def test_a_large_sparse_frame_is_not_filled_up():
+    column = pd.arrays.SparseArray(np.zeros(2**16), fill_value=0.0)
+    frame = pd.DataFrame({str(i): column for i in range(2**11 + 1)})
+    with pytest.raises(ValueError, match="to_coo"):
+        with_components(ESTIMATORS[0], 1).fit(frame)

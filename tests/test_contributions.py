@@ -1,0 +1,122 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, PowerTransformer, RobustScaler, StandardScaler
+
+from support import ESTIMATORS, gaussian, name, with_components
+from tl1pca import TL1SubspacePCA
+from tl1pca._contributions import RowModel
+from tl1pca.datasets import make_contaminated
+from tl1pca.diagnostics import contributions, distances, suspects
+
+X = gaussian(120, 6)
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, PCA()], ids=name)
+def test_they_sum_to_the_squared_distances(estimator):
+    if hasattr(estimator, "cell_cutoff"):
+        pytest.skip("its distances are those of repaired rows, in units of the noise: see cell_residuals")
+    pca = with_components(estimator, 2).fit(X)
+    found = contributions(pca, X)
+    sd, od = distances(X, pca)
+    np.testing.assert_allclose(found.score.sum(axis=1), sd**2, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(found.orthogonal.sum(axis=1), od**2, rtol=1e-10, atol=1e-10)
+    assert found.score.shape == found.orthogonal.shape == found.cell.shape == X.shape
+
+
+@pytest.mark.parametrize(
+    "scalers",
+    [
+        (StandardScaler(),),
+        (RobustScaler(), MinMaxScaler()),
+        (SimpleImputer(), PowerTransformer()),
+        (make_column_transformer((StandardScaler(), ["c", "a"]), (RobustScaler(), ["f", "b", "d", "e"])),),
+        (make_column_transformer((StandardScaler(), ["e", "b"]), remainder="passthrough"),),
+    ],
+    ids=["standard", "two", "imputed", "blocks", "remainder"],
+)
+def test_pipelines_speak_of_the_columns_that_were_given(scalers):
+    units = np.array([1.0, 1e3, 1e-3, 1.0, 5.0, 1.0])
+    frame = pd.DataFrame(X * units, columns=list("abcdef"))
+    pipe = make_pipeline(*scalers, PCA(2)).fit(frame)
+    spoiled = frame.copy()
+    spoiled.iloc[3, 1] += 12.0 * units[1]
+    found = contributions(pipe, spoiled)
+    sd, od = distances(pipe[:-1].transform(spoiled), pipe[-1])
+    np.testing.assert_allclose(found.score.sum(axis=1), sd**2, atol=1e-10)
+    np.testing.assert_allclose(found.orthogonal.sum(axis=1), od**2, atol=1e-10)
+    assert found.feature_names == list("abcdef")
+    assert int(np.argmax(np.abs(found.cell[3]))) == 1
+    worst = suspects(pipe, spoiled.iloc[[3]])[0]
+    assert worst.column == "b"
+    assert worst.value == spoiled.iloc[3, 1]
+    assert abs(worst.expected - frame.iloc[3, 1]) < 4.0 * units[1]
+    assert worst.deviations > 4
+
+
+def test_steps_that_mix_the_columns_are_refused():
+    pipe = make_pipeline(PCA(4), PCA(2)).fit(X)
+    with pytest.raises(ValueError, match="turn 6 columns into 4"):
+        contributions(pipe, X)
+
+
+def test_cells_are_conditional_residuals_of_the_normal_model():
+    pca = PCA(2).fit(X)
+    model = RowModel.of(pca)
+    C, noise = pca.components_, pca.noise_variance_
+    assert model.noise == pytest.approx(noise)
+    covariance = C.T @ np.diag(pca.explained_variance_) @ C + noise * (np.eye(6) - C.T @ C)
+    np.testing.assert_allclose(model.precision_columns(np.arange(6)), np.linalg.inv(covariance), atol=1e-8)
+    a, removed = X[5] - pca.mean_, [1, 4]
+    z, prediction = model.without(a, removed)
+    for c in (0, 2, 3, 5):
+        others = [j for j in range(6) if j not in (c, *removed)]
+        weights = np.linalg.solve(covariance[np.ix_(others, others)], covariance[others, c])
+        variance = covariance[c, c] - weights @ covariance[others, c]
+        assert prediction[c] == pytest.approx(pca.mean_[c] + weights @ a[others])
+        assert z[c] == pytest.approx((a[c] - weights @ a[others]) / np.sqrt(variance))
+
+
+def test_two_bad_cells_do_not_hide_each_other():
+    X, _, axes = make_contaminated(300, 12, 2, kind="clean", random_state=0)
+    pca = TL1SubspacePCA(2, random_state=0).fit(X)
+    strong = np.argsort(-np.abs(axes[:, 0]))[:2]
+    row = X[:1].copy()
+    row[0, strong] += 12.0 * np.sign(axes[strong, 0])
+    found = suspects(pca, row)
+    assert {cell.column for cell in found} == {f"x{c}" for c in strong}
+    for cell in found:
+        assert cell.expected == pytest.approx(X[0, int(cell.column[1:])], abs=4.0)
+
+
+def test_a_faulty_sensor_is_named_first():
+    hits = []
+    for seed in range(20):
+        X, _, axes = make_contaminated(100, 50, 3, fraction=0.2, random_state=seed)
+        rng = np.random.default_rng(seed)
+        new = (rng.normal(size=(20, 3)) * [6, 4.5, 3]) @ axes.T + rng.normal(size=(20, 50))
+        column = rng.integers(50, size=20)
+        new[np.arange(20), column] += 5.0 * rng.choice([-1, 1], size=20)
+        found = contributions(TL1SubspacePCA(3, random_state=0).fit(X), new)
+        hits.append((np.argmax(np.abs(found.cell), axis=1) == column).mean())
+    assert np.mean(hits) > 0.95
+
+
+def test_regular_rows_have_no_suspects():
+    X = make_contaminated(400, 10, 2, kind="clean", random_state=0)[0]
+    pca = TL1SubspacePCA(2, random_state=0).fit(X[:300])
+    assert sum(bool(suspects(pca, X[[i]])) for i in range(300, 400)) <= 2
+
+
+def test_errors_and_rows_without_noise():
+    pca = PCA(2).fit(X)
+    with pytest.raises(ValueError, match="one row, got 2"):
+        suspects(pca, X[:2])
+    plane = np.random.default_rng(0).normal(size=(40, 2)) @ np.random.default_rng(1).normal(size=(2, 5))
+    found = contributions(PCA(2).fit(plane), plane)
+    assert np.isfinite(found.cell).all()
+    assert np.isfinite(contributions(PCA(3).fit(plane), plane).cell).all()
