@@ -3,9 +3,11 @@
 They are built when asked for: some are large, and none belongs into a repository.
 """
 
+import gzip
 import io
 import os
 import struct
+import warnings
 import zipfile
 import zlib
 
@@ -126,6 +128,99 @@ def compressed(element):
     return struct.pack("<II", 15, len(packed)) + packed
 
 
+def early_end_mat(kept=9, after=b"\0", more=1000):
+    """A compressed stream that ends inside the variable, with a byte after it and less than declared."""
+    packed = zlib.compress(mat_matrix((2, 2), bytes(32))[:kept]) + after
+    return mat(struct.pack("<II", 15, len(packed) + more) + packed)
+
+
+def repeated_member_npz(small=999, shape=(8192, 4096)):
+    """Small arrays, and after them a large one with the name of the first."""
+    large = npy_of(shape, body=bytes(8 * shape[0] * shape[1]))
+    others = [(f"x{i}.npy", npy_of((0,))) for i in range(small)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the repeated name
+        return zipped([("X.npy", saved_npy(np.eye(3))), *others, ("X.npy", large)])
+
+
+def long_header_npz():
+    """A header of 256 MiB in a quarter of a megabyte."""
+    return zipped([("X.npy", npy(b" " * BOMB, version=2))])
+
+
+def long_label_parquet():
+    """A label of 256 MiB in ten kilobytes."""
+    table = pa.table({"name": ["x" * BOMB, "y"], "x": [1.0, 2.0]})
+    return saved_parquet(table, use_dictionary=False, compression="zstd", write_statistics=False)
+
+
+def wide_labels_parquet():
+    """Labels of sixteen million characters of four bytes each, and a short one in the next row."""
+    return saved_parquet(
+        pa.table({"name": ["\U0001f600" * (8 << 20), "y"], "x": [1.0, 2.0]}), compression="zstd"
+    )
+
+
+def endless_record_csv():
+    """Every line ends inside quotation marks: one record of 48 million characters."""
+    return b'a,b\n1,"' + b'x\n","' * (48_000_000 // 5)
+
+
+SPREADSHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+DOCUMENT = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+
+
+def xlsx_cell(value, place=""):
+    at = f' r="{place}"' if place else ""
+    if isinstance(value, bool):
+        return f'<c{at} t="b"><v>{int(value)}</v></c>'
+    if isinstance(value, str):
+        text = value.replace("&", "&amp;").replace("<", "&lt;")
+        return f'<c{at} t="inlineStr"><is><t>{text}</t></is></c>'
+    return f"<c{at}/>" if value is None else f"<c{at}><v>{value!r}</v></c>"
+
+
+def xlsx_rows(rows):
+    """The content of a sheet."""
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    return "".join(
+        f'<row r="{i}">' + "".join(xlsx_cell(v, f"{letters[j]}{i}") for j, v in enumerate(row)) + "</row>"
+        for i, row in enumerate(rows, start=1)
+    )
+
+
+def xlsx(sheets, extra=()):
+    """A workbook of sheets by name, each the content of its sheetData."""
+    listed = "".join(
+        f'<sheet name="{n}" sheetId="{i}" r:id="rId{i}"/>' for i, n in enumerate(sheets, start=1)
+    )
+    related = "".join(
+        f'<Relationship Id="rId{i}" Type="{DOCUMENT}/worksheet" Target="worksheets/sheet{i}.xml"/>'
+        for i in range(1, len(sheets) + 1)
+    )
+    head = '<?xml version="1.0" encoding="UTF-8"?>'
+    parts = {
+        "[Content_Types].xml": f'{head}<Types xmlns="{PACKAGE}/content-types"/>',
+        "_rels/.rels": f'{head}<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="rId1" '
+        f'Type="{DOCUMENT}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'{head}<workbook xmlns="{SPREADSHEET}" xmlns:r="{DOCUMENT}">'
+        f"<sheets>{listed}</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": f'{head}<Relationships xmlns="{PACKAGE}/relationships">{related}'
+        "</Relationships>",
+    }
+    for i, rows in enumerate(sheets.values(), start=1):
+        parts[f"xl/worksheets/sheet{i}.xml"] = (
+            f'{head}<worksheet xmlns="{SPREADSHEET}"><sheetData>{rows}</sheetData></worksheet>'
+        )
+    return zipped([*parts.items(), *extra])
+
+
+def far_cell_xlsx(place="XFD1048576"):
+    """Two cells in the corners of a sheet: a rectangle of 17 billion."""
+    return xlsx({"s": f'<row r="1">{xlsx_cell(1.0, "A1")}</row><row>{xlsx_cell(2.0, place)}</row>'})
+
+
 def wide_csv(columns=10**6):
     return b",".join(b"c%d" % i for i in range(columns)) + b"\n" + b",".join([b"1"] * columns) + b"\n"
 
@@ -145,6 +240,16 @@ LARGE = (
     "repeated long text",
     "hundred million rows",
     "compressed bomb",
+    "repeated member",
+    "long header in an archive",
+    "long label",
+    "labels of wide characters",
+    "endless record",
+    "packed newlines",
+    "packed numbers",
+    "cells far apart",
+    "cells far apart, without places",
+    "packed text in a workbook",
     "understated compressed bomb",
 )
 
@@ -194,6 +299,10 @@ HOSTILE = {
     "names with paths": (".npz", lambda: zipped([("../../evil.npy", saved_npy(np.eye(3)))])),
     "pickle in an archive": (".npz", lambda: zipped([("X.npy", saved_npy(np.array([Evil()] * 2)))])),
     "same name twice": (".npz", lambda: zipped([("X.npy", saved_npy(np.eye(3))), ("X", b"?")])),
+    "large array of the same name": (
+        ".npz",
+        lambda: repeated_member_npz(small=3, shape=(2048, 2048)),
+    ),
     "no arrays": (".npz", lambda: zipped([("readme.txt", b"hello")])),
     "cut archive": (".npz", lambda: zipped([("X.npy", saved_npy(np.eye(100)))])[:-40]),
     "repeated long text": (".parquet", repeated_text_parquet),
@@ -219,5 +328,34 @@ HOSTILE = {
     "version 7.3": (".mat", lambda: b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM" + bytes(400)),
     "HDF5": (".mat", lambda: b"\x89HDF\r\n\x1a\n" + bytes(600)),
     "version 4, endless": (".mat", lambda: struct.pack("<5i", 0, 2**31 - 1, 2**31 - 1, 0, 2) + b"X\0"),
+    "stream that ends early": (".mat", early_end_mat),
+    "repeated member": (".npz", repeated_member_npz),
+    "long header in an archive": (".npz", long_header_npz),
+    "long label": (".parquet", long_label_parquet),
+    "labels of wide characters": (".parquet", wide_labels_parquet),
+    "twenty thousand columns": (
+        ".parquet",
+        lambda: saved_parquet(pa.table({f"c{j}": [float(j)] for j in range(20_000)})),
+    ),
+    "endless record": (".csv", endless_record_csv),
+    "packed newlines": (".csv.gz", lambda: gzip.compress(b"\n" * BOMB * 2)),
+    "packed numbers": (".csv.gz", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * (BOMB >> 3))),
+    "cut gzip": (".csv.gz", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * 1000)[:-20]),
+    "no gzip": (".csv.gz", lambda: b"a,b\n1,2\n"),
+    "cells far apart": (".xlsx", far_cell_xlsx),
+    "cells far apart, without places": (
+        ".xlsx",
+        lambda: xlsx(
+            {"s": "<row>" + xlsx_cell(1.0) * 16_384 + "</row>" + '<row r="1048576"><c r="A1048576"/></row>'}
+        ),
+    ),
+    "place in entities": (".xlsx", lambda: far_cell_xlsx("&#88;FD1048576")),
+    "place in lower case": (".xlsx", lambda: far_cell_xlsx("xfd1048576")),
+    "packed text in a workbook": (
+        ".xlsx",
+        lambda: xlsx({"s": xlsx_rows([["a"], [1.0]])}, [("xl/sharedStrings.xml", b" " * BOMB * 2)]),
+    ),
+    "no workbook": (".xlsx", lambda: zipped([("readme.txt", b"hello")])),
+    "cut workbook": (".xlsx", lambda: xlsx({"s": xlsx_rows([["a"], [1.0]])})[:-60]),
     "sparse matrix": (".mat", lambda: saved_mat({"X": scipy.sparse.eye(5, format="csc")})),
 }

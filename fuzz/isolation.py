@@ -4,9 +4,31 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import contextmanager
 from pathlib import Path
 
 SECONDS = 30
+PER_INPUT = 5  # seconds of processor time for a single one of many
+
+
+class TooSlowError(BaseException):
+    """An input took longer than it may; no Exception, because readers turn those into errors of their own."""
+
+
+@contextmanager
+def timed(seconds=PER_INPUT):
+    """Raise where what follows takes more seconds of processor time; loops that never end do."""
+
+    def stop(number, frame):
+        raise TooSlowError(f"took longer than {seconds} s")
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def isolated(action, *, seconds=SECONDS, most_memory=None):

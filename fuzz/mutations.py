@@ -1,5 +1,6 @@
 """Valid files of every format, and hypothesis strategies that damage them."""
 
+import gzip
 import struct
 import zipfile
 
@@ -17,6 +18,12 @@ SEEDS = {
         b"a;b\n1,5;2\n3;4,5\n",
         b'"a ""q""",b\r\n"x\ny",NA\r\n1,\r\n',
         "größe\tb\n1\t2\n".encode("utf-16"),
+    ],
+    ".txt": [b"a b\n1 2\n 3  4 \n", b"# x\ty\n1.234,5\t10.650\n"],
+    ".csv.gz": [gzip.compress(b"a,b\n1,yes\n2,no\n"), gzip.compress(b"a\n1\n") * 2],
+    ".xlsx": [
+        h.xlsx({"s": h.xlsx_rows([["n", "a", "b"], ["x", 1.5, True], ["y", 2.0, None]]), "t": ""}),
+        h.xlsx({"s": "<row><c><v>1</v></c><c><v>2</v></c></row>"}),
     ],
     ".npy": [
         h.saved_npy(_X),
@@ -37,6 +44,7 @@ SEEDS = {
         h.saved_mat({"X": _X}, do_compression=True),
         h.saved_mat({"X": (_X > 0).astype("u1"), "y": _X[:1, :1]}, do_compression=True),
         h.mat(h.compressed(h.mat_matrix((4, 2), bytes(64)))),
+        h.early_end_mat(40),
     ],
 }
 
@@ -57,9 +65,24 @@ NUMBERS = [
 ]
 
 
+TAGS = ["<row>", "</row>", '<row r="7">', "<c>", '<c r="B3"/>', "<v>1</v>", "</c>", "&"]
+
+#: Edits inside what is compressed, by ending: a checksum would reveal any other.
+INSIDE = {
+    ".mat": lambda draw: h.early_end_mat(
+        draw(st.integers(0, 100)), draw(st.binary(max_size=9)), draw(st.sampled_from([0, 1, 1000, 10**6]))
+    ),
+    ".csv.gz": lambda draw: gzip.compress(draw(damaged(".csv"))),
+    ".xlsx": lambda draw: h.xlsx({"s": draw(st.lists(st.sampled_from(TAGS), max_size=30).map("".join))}),
+    ".npz": lambda draw: h.zipped([("X.npy", draw(damaged(".npy")))]),
+}
+
+
 @st.composite
 def damaged(draw, ending):
     """A valid file with a few edits, or the parts of two."""
+    if ending in INSIDE and draw(st.booleans()):
+        return INSIDE[ending](draw)
     content = bytearray(draw(st.sampled_from(SEEDS[ending])))
     for _ in range(draw(st.integers(1, 6))):
         at = draw(st.integers(0, max(0, len(content) - 1)))

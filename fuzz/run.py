@@ -3,8 +3,9 @@
 python fuzz/run.py --seconds 60 [--seed 0] [--large]
 
 A reader may return a table or raise TableError or OSError. Anything else, a
-crash, more than half a minute or more memory than allowed is a failure: the file is
-kept in fuzz/failures/, and the exit code is 1.
+crash, more than five seconds for a damaged file (half a minute for a hostile one) or
+more memory than allowed is a failure: the file is kept in fuzz/failures/, and the exit
+code is 1.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from hostile_files import HOSTILE, LARGE, TRACE
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from isolation import isolated
+from isolation import isolated, timed
 from mutations import SEEDS, damaged
 
 from tl1pca.cli._data import guarded
@@ -60,7 +61,8 @@ def batch(ending, number, path):
 
     def attempt(content):
         path.write_bytes(content)
-        check(path)
+        with timed():
+            check(path)
 
     run = settings(
         max_examples=BATCH,
@@ -74,7 +76,7 @@ def batch(ending, number, path):
 
 def keep(path, problem, failures):
     FAILURES.mkdir(exist_ok=True)
-    copy = FAILURES / f"{len(failures)}{path.suffix}"
+    copy = FAILURES / f"{len(failures)}{''.join(path.suffixes)}"
     copy.write_bytes(path.read_bytes())
     failures.append(copy)
     print(f"FAILED {copy}: {problem.strip()}", flush=True)

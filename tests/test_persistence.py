@@ -7,6 +7,7 @@ import pickle
 import stat
 import subprocess
 import sys
+import typing
 import zipfile
 from pathlib import Path
 
@@ -17,12 +18,12 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 
 import tl1pca
 from support import CENTRED, ESTIMATORS, gaussian, name, with_components
 from tl1pca._archive import digest
 from tl1pca.diagnostics import Cutoffs
+from tl1pca.estimators._fitted import Fitted, fitted_attributes
 from tl1pca.solvers import FixedPoint, PaperAscent, SphereAscent, StiefelAscent
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
@@ -86,6 +87,8 @@ def test_other_ways_to_keep_a_model(estimator, tmp_path):
     same(clone(there_and_back(pca, tmp_path)), clone(pca))
 
 
+# About a point far from the rows all signs are alike, and joint l1 methods say what that leaves open.
+@pytest.mark.filterwarnings("ignore:.*directions open:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("estimator", CENTRED, ids=name)
 @pytest.mark.parametrize(
     "center",
@@ -174,10 +177,10 @@ def test_the_same_model_gives_the_same_bytes(saved, tmp_path):
 def test_numpy_reads_the_arrays(saved):
     with np.load(saved, allow_pickle=False) as archive:
         header = json.loads(archive["header.json"])
-        index = header["fitted"]["components_"]["array"]
+        index = header["model"]["fitted"]["components_"]["array"]
         same(archive[str(index)], tl1pca.load(saved).components_)
-    assert header["version"] == 1
-    assert header["estimator"] == "TL1SubspacePCA"
+    assert header["version"] == 2
+    assert header["model"]["estimator"] == "TL1SubspacePCA"
 
 
 # ---------------------------------------------------------------- what is not saved
@@ -191,8 +194,6 @@ def test_what_cannot_be_saved_is_named(tmp_path):
         tl1pca.save(tl1pca.TL1PCA(), path)
     with pytest.raises(ValueError, match=r"sklearn.*PCA.*joblib"):
         tl1pca.save(PCA(2).fit(X), path)
-    with pytest.raises(ValueError, match="Pipeline"):
-        tl1pca.save(make_pipeline(tl1pca.TL1PCA(2)).fit(X), path)
     with pytest.raises(ValueError, match=r"operator is a .*Own"):
         tl1pca.save(tl1pca.DispersionPCA(2, operator=Own()).fit(X), path)
     with pytest.raises(ValueError, match=r"center is a pandas.*Series"):
@@ -297,7 +298,7 @@ def replaced(attribute, array, **options):
     """Change the array of a fitted attribute."""
 
     def change(header, content):
-        content[f"{header['fitted'][attribute]['array']}.npy"] = npy(array, **options)
+        content[f"{header['model']['fitted'][attribute]['array']}.npy"] = npy(array, **options)
 
     return change
 
@@ -306,7 +307,7 @@ def settled(*keys, value):
     """Change an entry of the header."""
 
     def change(header, content):
-        place = header
+        place = header if keys[0] in header else header["model"]
         for key in keys[:-1]:
             place = place[key]
         place[keys[-1]] = value
@@ -318,7 +319,7 @@ def deep(header, content):
     nested = []
     for _ in range(900):
         nested = [nested]
-    header["parameters"]["power"] = nested
+    header["model"]["parameters"]["breakdown"] = nested
 
 
 def declared(shape, dtype="<f8"):
@@ -326,7 +327,7 @@ def declared(shape, dtype="<f8"):
 
     def change(header, content):
         text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
-        content[f"{header['fitted']['components_']['array']}.npy"] = (
+        content[f"{header['model']['fitted']['components_']['array']}.npy"] = (
             b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + bytes(80)
         )
 
@@ -336,30 +337,31 @@ def declared(shape, dtype="<f8"):
 HOSTILE = {
     "unknown class": (settled("estimator", value="os.system"), "no class"),
     "other class of ours": (settled("estimator", value="Lp"), "no class"),
-    "class that is no text": (settled("estimator", value=["TL1PCA"]), "makes no sense"),
+    "class that is no text": (settled("estimator", value=["TL1PCA"]), "no class"),
     "unknown parameter": (settled("parameters", "__class__", value=1), "no parameters"),
     "unknown object": (
-        settled("parameters", "power", value={"object": "Popen", "parameters": {}}),
+        settled("parameters", "breakdown", value={"object": "Popen", "parameters": {}}),
         "no class",
     ),
-    "estimator as a part": (
-        settled("parameters", "power", value={"object": "TL1PCA", "parameters": {}}),
-        "no class",
+    "estimator as a number": (
+        settled("parameters", "breakdown", value={"object": "TL1PCA", "parameters": {}}),
+        "breakdown",
     ),
-    "unknown kind": (settled("parameters", "power", value={"pickle": "gAU="}), "makes no sense"),
+    "unknown kind": (settled("parameters", "breakdown", value={"pickle": "gAU="}), "'pickle'"),
     "unknown attribute": (settled("fitted", "transform", value=1), "'transform'"),
     "dunder attribute": (settled("fitted", "__class__", value=1), "'__class__'"),
-    "missing attribute": (lambda h, c: h["fitted"].pop("mean_") and None, "missing"),
-    "newer version": (settled("version", value=2), "version 2"),
+    "missing attribute": (lambda h, c: h["model"]["fitted"].pop("mean_") and None, "missing"),
+    "newer version": (settled("version", value=3), "version 3"),
     "no version": (settled("version", value=None), "version None"),
     "other format": (settled("format", value="x"), "no model file"),
     "header is a list": (lambda h, c: [1, 2], "makes no sense"),
-    "deep header": (deep, "" if sys.version_info >= (3, 12) else "makes no sense"),
+    "deep header": (deep, "makes no sense"),
     "nan components": (replaced("components_", np.full((2, 5), np.nan)), "not finite"),
     "infinite mean": (replaced("mean_", np.full(5, np.inf)), "not finite"),
     "wrong shape": (replaced("components_", np.ones((2, 4))), "do not agree"),
     "wrong count": (settled("fitted", "n_components_", value=3), "do not agree"),
     "count that is no number": (settled("fitted", "n_components_", value="2"), "n_components_"),
+    "count beyond all memory": (settled("fitted", "n_features_in_", value=2**62), "do not agree"),
     "no components": (replaced("components_", np.ones((0, 5))), "do not agree"),
     "integers for floats": (replaced("components_", np.ones((2, 5), dtype=int)), "right kind"),
     "complex": (replaced("mean_", np.ones(5, dtype=complex)), "plain numbers"),
@@ -375,12 +377,46 @@ HOSTILE = {
     "infinite objective": (settled("fitted", "objective_", value={"float": "inf"}), "finite"),
     "cut-offs that are none": (settled("fitted", "cutoffs_", value={"cutoffs": ["a", 1, 2]}), "cut-off"),
     "cut-offs that are a number": (settled("fitted", "cutoffs_", value=1.0), "cutoffs_"),
-    "path that is a number": (settled("fitted", "objective_path_", value=1.0), "objective_path_"),
-    "names that are not": (settled("fitted", "feature_names_in_", value=[0, 0]), "makes no sense|names"),
-    "array that is not there": (settled("fitted", "mean_", value={"array": 99}), "makes no sense"),
+    "path that is a number": (settled("fitted", "objective_path_", value=1.0), "makes no sense"),
+    "names that are not": (settled("fitted", "feature_names_in_", value=[0, 0]), "wrong kind|twice"),
+    "array that is not there": (settled("fitted", "mean_", value={"array": 99}), "does not have"),
+    "array before the first": (settled("fitted", "mean_", value={"array": -1}), "does not have"),
+    "array of no number": (settled("fitted", "mean_", value={"array": True}), "does not have"),
+    "array twice": (lambda h, c: h["model"]["fitted"].update(mean_=h["model"]["fitted"]["scale_"]), "mean_"),
+    "array for nothing": (lambda h, c: c.update({f"{len(c) - 1}.npy": npy(np.ones(3))}) and None, "nothing"),
+    "number of many digits": (settled("parameters", "n_directions", value=10**30), "64 bits"),
+    "components of length two": (replaced("components_", 2.0 * np.eye(2, 5)), "orthonormal"),
+    "components that are not orthogonal": (replaced("components_", np.eye(2, 5)[[0, 0]]), "orthonormal"),
+    "components near the largest number": (replaced("components_", np.full((2, 5), 1e308)), "orthonormal"),
+    "negative variance": (replaced("explained_variance_", np.array([1.0, -1.0])), "no fit gives"),
+    "shares beyond one": (replaced("explained_variance_ratio_", np.array([1.0, 2.0])), "no fit gives"),
+    "negative weights": (replaced("weights_", np.full(40, -1.0)), "no fit gives"),
+    "flags that are none": (replaced("flags_", np.full(40, 4)), "no fit gives"),
+    "half precision": (replaced("mean_", np.ones(5, dtype=np.float16)), "right kind"),
+    "negative rank": (settled("fitted", "rank_", value=-1), "no fit gives"),
+    "negative scale": (settled("fitted", "scale_", value=-1.0), "no fit gives"),
+    "boolean count": (settled("fitted", "rank_", value=True), "rank_"),
+    "text for a flag": (settled("fitted", "converged_", value="yes"), "converged_"),
+    "negative cut-off": (settled("fitted", "cutoffs_", value={"cutoffs": [-1.0, 1.0, 2.0]}), "cut-off"),
+    "no cut-offs": (lambda h, c: h["model"]["fitted"].pop("cutoffs_") and None, "cutoffs_ are missing"),
+    "attribute of another class": (settled("fitted", "a_", value=1.0), "'a_'"),
+    "private attribute": (settled("fitted", "_unit", value=1.0), "'_unit'"),
+    "unknown key": (lambda h, c: h.update(note=1), "other entries"),
+    "unknown key of the model": (lambda h, c: h["model"].update(note=1), "other entries"),
+    "missing key of the model": (lambda h, c: h["model"].pop("output") and None, "other entries"),
+    "unknown output": (settled("output", value="csv"), "output"),
+    "version of no text": (settled("tl1pca", value=[1]), "other entries"),
+    "parameter out of range": (settled("parameters", "breakdown", value=2.0), "breakdown"),
+    "parameter of another kind": (settled("parameters", "breakdown", value="2"), "breakdown"),
+    "components that were not asked for": (settled("parameters", "n_components", value=-3), "n_components"),
+    "random state of text": (settled("parameters", "random_state", value="x"), "makes no sense|seed"),
+    "scalar of no kind": (
+        settled("parameters", "breakdown", value={"scalar": ["O", 1]}),
+        "no model file has",
+    ),
     "random state that is none": (
         settled("parameters", "random_state", value={"random_state": [0, 0, 0, 0.0]}),
-        "random state",
+        "random state|wrong kind|twice",
     ),
 }
 
@@ -388,10 +424,7 @@ HOSTILE = {
 @pytest.mark.parametrize(("change", "message"), HOSTILE.values(), ids=HOSTILE)
 def test_hostile_headers_and_arrays(saved, change, message):
     forge(saved, change)
-    if message:
-        refused(saved, message)
-    else:
-        tl1pca.load(saved)  # nested parameters are odd and harmless
+    refused(saved, message)
 
 
 def test_pickles_are_never_loaded(saved, tmp_path):
@@ -479,6 +512,52 @@ def test_nothing_large_is_allocated(saved):
     assert peak(saved) < 4 * saved.stat().st_size
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space through Linux's interface")
+@pytest.mark.parametrize("kind", ["floats", "array", "random_state"])
+def test_one_array_is_not_expanded_again_and_again(saved, kind):
+    """A thousand references to one array of a megabyte, in every place that takes a reference."""
+
+    def change(header, content):
+        index = len(content) - 1
+        array = np.zeros(624, dtype=np.uint32) if kind == "random_state" else np.zeros(100_000)
+        content[f"{index}.npy"] = npy(array)
+        reference = {kind: [index, 0, 0, 0.0] if kind == "random_state" else index}
+        part = {"object": "SphereAscent", "parameters": {"warm": reference, "tol": reference}}
+        for _ in range(6):
+            part = {"object": "SphereAscent", "parameters": dict.fromkeys(("warm", "tol", "max_iter"), part)}
+        header["model"]["parameters"] = {"breakdown": part}
+
+    forge(saved, change)
+    refused(saved, "twice")
+    assert peak(saved) < 8 * saved.stat().st_size + (8 << 20)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space through Linux's interface")
+@pytest.mark.parametrize("count", [5_000, 70_000])  # beyond 65,535 the directory has another form
+def test_a_directory_of_many_entries_is_refused_unread(saved, count):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("header.json"), b"{}")
+        for i in range(count):
+            archive.writestr(zipfile.ZipInfo(f"{i}.npy"), b"")
+        archive.comment = b"0" * 64
+    body = buffer.getvalue()[:-64]
+    saved.write_bytes(body + digest(body))
+    refused(saved, "members|not that of a model file")
+    assert peak(saved) < 2 * saved.stat().st_size + (1 << 20)
+
+
+def test_a_directory_that_understates_itself_is_refused(saved):
+    """The closing record says few entries, the directory before it is long."""
+    body = bytearray(saved.read_bytes()[:-64])
+    end = len(body) - 22
+    entries = int.from_bytes(body[end + 8 : end + 10], "little")
+    for field in (8, 10):
+        body[end + field : end + field + 2] = (entries // 2).to_bytes(2, "little")
+    saved.write_bytes(bytes(body) + digest(body))
+    refused(saved, "not that of a model file|members")
+
+
 def overlap(path, array, count):
     """An archive whose directory lists the same array many times."""
     with zipfile.ZipFile(path) as archive:
@@ -496,6 +575,43 @@ def overlap(path, array, count):
         archive.comment = b"0" * 64
     body = buffer.getvalue()[:-64]
     path.write_bytes(body + digest(body))
+
+
+def test_a_header_says_nothing_twice(saved):
+    with zipfile.ZipFile(saved) as archive:
+        text = archive.read("header.json").decode()
+    forge(saved, members={"header.json": text.replace('"version": 2', '"version": 1, "version": 2').encode()})
+    refused(saved, "twice")
+
+
+def test_a_pipe_swapped_in_does_not_block(tmp_path):
+    """What is opened is what is looked at: the name may stand for something else a moment later."""
+    os.mkfifo(tmp_path / "pipe")
+    for target in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        link = tmp_path / "model.npz"
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+        refused(link, "no plain file")
+
+
+# ---------------------------------------------------------------- declarations
+@every
+def test_what_a_fit_leaves_is_what_its_class_declares(estimator):
+    pca = with_components(estimator, 2).fit(X)
+    left = vars(pca).keys() - pca.get_params(deep=False).keys()
+    assert left == fitted_attributes(type(pca)).keys()
+    documented = type(pca).__doc__.partition("Attributes")[2]
+    assert all(attribute in documented for attribute in left)
+
+
+class Wider(tl1pca.L1PCA):
+    """A subclass with one more attribute."""
+
+    _fitted: typing.ClassVar = {"extra_": Fitted(int, "kk", least=0)}
+
+
+def test_a_class_inherits_declarations():
+    assert fitted_attributes(Wider) == fitted_attributes(tl1pca.L1PCA) | Wider._fitted
 
 
 # ---------------------------------------------------------------- putting files in place

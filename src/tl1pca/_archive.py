@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import math
+import struct
 import zipfile
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -27,6 +28,10 @@ Array = NDArray[Any]
 HEADER = "header.json"
 #: JSON may take thirty times its size in memory; what is long goes into arrays.
 MAX_HEADER = 1 << 20
+#: Entries of the archive; a pipeline of a hundred steps has fewer.
+MAX_MEMBERS = 4096
+#: The closing record of a zip archive, and the bytes that its directory may take for each of our names.
+_END, _MOST_PER_ENTRY = struct.Struct("<4s4H2LH"), 64
 DIGEST = 64  # hexadecimal digits of a SHA-256
 ASK = "Ask whoever gave it to you for a file that tl1pca.save wrote."
 
@@ -75,12 +80,38 @@ def unpack(content: bytes) -> tuple[Any, list[Array]]:
         )
     if digest(memoryview(content)[:-DIGEST]) != content[-DIGEST:]:
         refuse("its checksum is wrong: it was cut off or changed. Copy it again, or save the model again.")
+    _check_directory(content)
     header, *arrays = _members(content)
-    return json.loads(header, parse_constant=_no_constant), [_read_array(array) for array in arrays]
+    document = json.loads(header, parse_constant=_no_constant, object_pairs_hook=_no_key_twice)
+    return document, [_read_array(array) for array in arrays]
 
 
 def _no_constant(name: str) -> NoReturn:
     refuse(f"its header holds {name}. {ASK}")
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        refuse(f"its header has an entry twice. {ASK}")
+    return found
+
+
+def _check_directory(content: bytes) -> None:
+    """Refuse a long or hidden directory before anything is made of its entries.
+
+    The archive ends in its directory, the closing record and our comment.
+    """
+    at = len(content) - DIGEST - _END.size
+    if at < 0:
+        refuse(f"it is too short to be a model file. {ASK}")
+    signature, disk, first, here, entries, size, offset, comment = _END.unpack_from(content, at)
+    plain_end = (signature, disk, first, here, comment) == (b"PK\x05\x06", 0, 0, entries, DIGEST)
+    extended = content[at - 20 : at - 16] == b"PK\x06\x07"  # says other numbers, further ahead
+    if not plain_end or extended or offset + size != at or size > entries * _MOST_PER_ENTRY:
+        refuse(f"the end of it is not that of a model file. {ASK}")
+    if entries > MAX_MEMBERS:
+        refuse(f"it has {entries} members, {MAX_MEMBERS} are allowed. {ASK}")
 
 
 def _members(content: bytes) -> list[bytes]:

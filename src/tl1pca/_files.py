@@ -32,10 +32,11 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str) -> None:
     content = data.encode() if isinstance(data, str) else data
     partial = target.with_name(f".tl1pca-{secrets.token_hex(8)}.partial")
     try:
+        mode = _permissions(target) if target.exists() else None
         try:
             with partial.open("xb") as file:
-                if target.exists():
-                    partial.chmod(_permissions(target))  # before there is anything to read
+                if mode is not None:
+                    partial.chmod(mode)  # before there is anything to read
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())

@@ -91,7 +91,7 @@ def test_delimiters_are_found(csv, delimiter):
 
 def test_decimal_comma(csv):
     text = "name;x;y\nr;1,5;2\ns;2,5;3\n"
-    table = csv(text)
+    table = csv(text, decimal=".")
     assert table.columns == ("y",)
     assert "--decimal ," in " ".join(table.notes)
     assert csv(text, decimal=",").values.tolist() == [[1.5, 2], [2.5, 3]]
@@ -285,14 +285,36 @@ def test_the_limit_is_kept_and_named(tmp_path, ending):
         read_table(path, max_memory=100 << 10)
 
 
+def test_labels_are_limited_by_their_bytes(csv, tmp_path):
+    """An emoji takes four bytes in memory; of ASCII four times as many characters fit."""
+    text = "name,a\n" + "".join(f"{'x' * 200},{i % 7}\n" for i in range(1000))
+    assert csv(text, max_memory=300 << 10).values.shape == (1000, 1)
+    wide = text.replace("x", "\U0001f600")
+    with pytest.raises(TableError, match="the limit is 300"):
+        csv(wide, max_memory=300 << 10)
+    pd.read_csv(io.StringIO(wide)).to_parquet(tmp_path / "x.parquet", use_dictionary=False)
+    with pytest.raises(TableError, match="the limit is 300"):
+        read_table(tmp_path / "x.parquet", max_memory=300 << 10)
+
+
 def test_what_is_not_a_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_table(tmp_path / "none.csv")
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(TableError, match="is a folder"):
         read_table(tmp_path / "folder.csv")
-    with pytest.raises(TableError, match=r"ending '\.xlsx'; known are \.csv"):
-        read_table(write(tmp_path / "x.xlsx", "a"))
+    with pytest.raises(TableError, match=r"ending '\.xyz'; known are \.csv"):
+        read_table(write(tmp_path / "x.xyz", "a"))
+    with pytest.raises(TableError, match=r"ending '\.npy\.gz'; known are .*\.csv\.gz"):
+        read_table(write(tmp_path / "x.npy.gz", "a"))
+    for ending, word in (
+        (".xls", "save it as .xlsx"),
+        (".ods", "LibreOffice"),
+        (".sav", "SPSS"),
+        (".pkl", "pickle"),
+    ):
+        with pytest.raises(TableError, match=rf"\{ending} files are not read: .*{word}"):
+            read_table(write(tmp_path / f"x{ending}", "a"))
     with pytest.raises(TableError, match="NUL"):
         read_table("a\0b.csv")
 

@@ -1,9 +1,10 @@
-"""A full disk and a folder that may not be written to: a clear error, nothing lost, nothing left behind.
+"""A full disk, a folder that may not be written to, a file that may not be read: a clear error, nothing lost.
 
-Run as a script it is the process that meets the fault:
-python -m torture.faults {full,readonly} {save,reproduce} FOLDER
+Run as a script it is the process that meets the fault, as a user without privileges but for the full disk:
+python -m torture.faults {full,readonly} {save,load,reproduce} FOLDER
 """
 
+import ctypes
 import os
 import resource
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from torture import environment, script
 
-NOBODY = 65534
+CAPABILITY_VERSION, READ_EVERYTHING = 0x20080522, 1 << 2  # of Linux: version 3, CAP_DAC_READ_SEARCH
 #: Largest file the process with the full disk may write, smaller than any of the outputs.
 ROOM = 600
 
@@ -34,6 +35,8 @@ def meet(fault, what):
         before = _files(folder)
         command, own = script("faults", fault, what, folder), environment(MPLCONFIGDIR=str(base))
         done = subprocess.run(command, env=own, capture_output=True, text=True, check=False)
+        if (folder / "model.npz").exists():  # the fault may have taken the right to read it
+            (folder / "model.npz").chmod(0o644)
         after = _files(folder)
     return done.returncode, done.stderr, before, after
 
@@ -51,9 +54,26 @@ def _work(what, folder):
         return
     rows = [[0.0, 1.0, 2.0], [2.0, 5.0, 1.0], [3.0, 1.0, 0.0]]
     try:
+        if what == "load" and (folder / "model.npz").exists():
+            tl1pca.load(folder / "model.npz")
+            return
         tl1pca.save(tl1pca.L1PCA(2).fit(rows), folder / "model.npz")
     except OSError as error:
         sys.exit(str(error))
+
+
+def _obey_permissions(reading):
+    """Take from root what lets it write everywhere, and unless `reading` read everything, which it needs no
+    longer once all is imported.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)
+    old = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; twice
+    if not libc.capget(header, old):
+        kept = old[1] & READ_EVERYTHING if reading else 0
+        if not libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept)):
+            return
+    raise OSError(ctypes.get_errno(), "the capabilities of root cannot be given up")
 
 
 def _suffer(fault, what, folder):
@@ -68,10 +88,9 @@ def _suffer(fault, what, folder):
     else:
         for place in [folder, *(p for p in folder.rglob("*") if p.is_dir())]:
             place.chmod(0o555)
-        if os.getuid() == 0:  # who may write everywhere
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
+        (folder / "model.npz").chmod(0o000 if what == "load" else 0o644)
+        if os.getuid() == 0:
+            _obey_permissions(reading=what != "load")
     _work(what, folder)
 
 

@@ -1,13 +1,14 @@
 """A small sample of every part of ``make torture``."""
 
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
 import tl1pca
 from support import ESTIMATORS
-from torture import faults, hard_cases, interrupts, kills, load
+from torture import faults, hard_cases, interrupts, kills, load, soak
 
 
 def test_a_killed_save_leaves_the_old_model_or_the_new(tmp_path):
@@ -46,6 +47,25 @@ def test_faults_are_said_and_nothing_is_lost(fault, reason, what):
     assert reason in said
     assert "Traceback" not in said
     assert after == before  # the old files are there, and no others
+
+
+def test_a_file_that_may_not_be_read():
+    code, said, before, after = faults.meet("readonly", "load")
+    assert code == 1
+    assert "denied" in said
+    assert "model.npz" in said
+    assert "Traceback" not in said
+    assert after == before
+
+
+def test_a_short_soak():
+    """Threads, forks and a spawned pool at once; ``python -m torture.soak`` does it for an hour."""
+    with warnings.catch_warnings():
+        found = soak.soak(3, threads=2)
+    assert found["faults"] == []
+    assert found["counts"]["threads"] > 3
+    assert found["counts"]["forks"] > 0
+    assert found["descriptors"][1] - found["descriptors"][0] <= 4
 
 
 @pytest.mark.parametrize("index", [0, 9, 14, 16], ids=interrupts.label)

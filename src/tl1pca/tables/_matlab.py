@@ -110,21 +110,28 @@ class _Part:
         taken = bytearray()
         while len(taken) < size:
             block = self._raw(size - len(taken))
-            if not block and not self._left:
+            if not block:
                 raise TableError("ends inside a variable: the file was cut off.")
             taken += block
         return taken
 
     def _raw(self, most: int) -> bytes:
+        """At least one byte and at most so many; none where the part ends."""
         if self._inflater is None:
-            block = self._stream.read(min(most, self._left))
-            self._left = self._left - len(block) if block else 0
-            return block
-        packed = self._inflater.unconsumed_tail
-        if not packed:
-            packed = self._stream.read(min(1 << 16, self._left))
-            self._left = self._left - len(packed) if packed else 0
-        return self._inflater.decompress(packed, most)
+            return self._packed(most)
+        block = b""
+        # A piece of packed data may be too short to give anything yet, but every round takes some.
+        while not block and not self._inflater.eof:
+            packed = self._inflater.unconsumed_tail or self._packed(1 << 16)
+            if not packed:
+                break
+            block = self._inflater.decompress(packed, most)
+        return block
+
+    def _packed(self, most: int) -> bytes:
+        block = self._stream.read(min(most, self._left))
+        self._left -= len(block)
+        return block
 
     def tag(self) -> tuple[int, int, bytearray | None]:
         """Type and size of what follows; up to four bytes of data stand in the tag itself."""

@@ -6,6 +6,7 @@ import io
 import math
 import os
 import zipfile
+from collections import Counter
 from collections.abc import Mapping
 from typing import IO, Any, BinaryIO
 
@@ -20,14 +21,17 @@ from ._table import (
     assemble,
     check_columns,
     check_size,
+    listed,
     numbered,
     parsing,
     shortened,
+    size,
 )
 
 Array = NDArray[Any]
 
 MOST_MEMBERS = 1000  # parts of an archive whose headers are looked at
+LONGEST_HEADER = 10_000  # bytes before the data of an array; NumPy takes no more either
 DOLE = 1 << 20  # bytes that are read at a time
 
 
@@ -49,22 +53,32 @@ def read_npy(stream: BinaryIO, options: Options) -> Table:
 
 def read_npz(stream: BinaryIO, options: Options) -> Table:
     """One array of an archive."""
-    with parsing(".npz file"), zipfile.ZipFile(_Doled(stream)) as archive:
-        members = [m for m in archive.infolist() if m.filename.endswith(".npy")][:MOST_MEMBERS]
-        found, headers = {}, {}
-        for member in members:
-            name = member.filename.removesuffix(".npy")
+    with parsing(".npz file"), zipfile.ZipFile(LimitedReader(stream)) as archive:
+        members = {m.filename.removesuffix(".npy"): m for m in _arrays(archive)}
+        found = {}
+        for name, member in members.items():
             with archive.open(member) as part:
-                headers[name] = shape, dtype = _header(part)
+                shape, dtype = _header(part)
             found[name] = shape, unusable(shape, dtype.kind, dtype.name)
         name = choose(found, options)
-        check_matrix(headers[name][0], options)
-        with archive.open(f"{name}.npy") as part:
+        check_matrix(found[name][0], options)
+        with archive.open(members[name]) as part:
             values = npy.read_array(part, allow_pickle=False)
     return from_array(values)
 
 
-class _Doled(io.BufferedReader):
+def _arrays(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """The parts that are arrays; no two of the same name, or one could be checked and the other read."""
+    parts = [part for part in archive.infolist() if part.filename.endswith(".npy")]
+    if len(parts) > MOST_MEMBERS:
+        raise TableError(f"holds {len(parts):,} arrays; up to {MOST_MEMBERS:,} are looked through.")
+    repeated = [name for name, count in Counter(part.filename for part in parts).items() if count > 1]
+    if repeated:
+        raise TableError(f"has several arrays of the same name: {listed(repeated)}.")
+    return parts
+
+
+class LimitedReader(io.BufferedReader):
     """A stream that gives little at a time.
 
     `zipfile` reads the directory of an archive in one go and makes some
@@ -82,13 +96,17 @@ class _Doled(io.BufferedReader):
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """What stands before the data; NumPy itself would read a header of any length before it refuses it."""
     version = npy.read_magic(stream)
-    if version == (1, 0):
-        shape, _, dtype = npy.read_array_header_1_0(stream)
-    elif version == (2, 0):
-        shape, _, dtype = npy.read_array_header_2_0(stream)
-    else:
+    if version not in ((1, 0), (2, 0)):
         raise TableError(f"version {version} of the format is not for plain numbers.")
+    field = stream.read(2 * version[0])
+    length = int.from_bytes(field, "little")
+    if length > LONGEST_HEADER:
+        raise TableError(f"declares a header of {size(length)}, which no array needs.")
+    content = io.BytesIO(field + stream.read(length))
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = read(content)
     return shape, dtype
 
 

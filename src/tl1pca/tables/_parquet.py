@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import Any, BinaryIO
 
@@ -25,13 +26,15 @@ from ._table import (
 Array = NDArray[Any]
 
 BATCH = 1 << 20  # numbers decoded at a time
+COLUMN = 8192  # bytes that Arrow takes for the description of a column
+LABELS = 1024  # of the rows, decoded at a time
 INDEX = "__index_level_"  # how pandas names an unnamed index
 
 
 def read_parquet(stream: BinaryIO, options: Options) -> Table:
     """A file of columns; only flat ones of numbers, and the one of the labels, are decoded."""
     with parsing("Parquet file"):
-        schema, rows = _declared(stream)
+        schema, rows, sizes = _declared(stream)
         names = list(schema.names)
         check_columns(len(names))
         repeated = [name for name, count in Counter(names).items() if count > 1]
@@ -39,18 +42,21 @@ def read_parquet(stream: BinaryIO, options: Options) -> Table:
             raise TableError(f"has several columns of the same name: {listed(repeated)}.")
         label = _label(schema, options)
         wanted = [f.name for f in schema if _is_number(f.type) and f.name != label]
-        aside = [name for name in names if name not in {*wanted, label}]
+        used = {*wanted, label}
+        aside = [name for name in names if name not in used]
         check_size(
-            rows * (len(wanted) + (label is not None)) * 8 + 72 * len(names),
-            options,
-            f"a table of {rows:,} x {len(wanted):,}",
+            rows * len(wanted) * 8 + COLUMN * len(names), options, f"a table of {rows:,} x {len(wanted):,}"
+        )
+        # Pages are unpacked whole, however few of their rows are wanted.
+        check_size(
+            sum(sizes.get(name, 0) for name in used if name), options, "what the used columns unpack to"
         )
         notes = [] if label is None else [f"Column {shortened(label)!r} names the rows."]
         notes += [f"Set aside columns that are not numbers: {listed(aside)}."] if aside else []
         if not wanted:
             raise TableError(" ".join(["holds no column of numbers.", *notes]))
         values, labels = _decode(stream, rows, wanted, label, options)
-    return assemble(values, wanted, named=True, labels=labels, set_aside=aside, notes=notes)
+    return assemble(values, wanted, named=True, labels=labels, set_aside=aside, notes=notes, options=options)
 
 
 def _open(stream: BinaryIO, label: str | None = None) -> Any:
@@ -64,13 +70,20 @@ def _open(stream: BinaryIO, label: str | None = None) -> Any:
     )
 
 
-def _declared(stream: BinaryIO) -> tuple[Any, int]:
+def _declared(stream: BinaryIO) -> tuple[Any, int, dict[str, int]]:
+    """Schema, number of rows, and the unpacked size of each column."""
     file = _open(stream)
     rows = int(file.metadata.num_rows)
-    groups = sum(int(file.metadata.row_group(i).num_rows) for i in range(file.metadata.num_row_groups))
-    if rows < 0 or rows != groups:
-        raise TableError(f"contradicts itself: {rows} rows in all, {groups} in its parts.")
-    return file.schema_arrow, rows
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    found = sum(int(group.num_rows) for group in groups)
+    if rows < 0 or rows != found:
+        raise TableError(f"contradicts itself: {rows} rows in all, {found} in its parts.")
+    sizes: Counter[str] = Counter()
+    for group in groups:
+        for i in range(group.num_columns):
+            part = group.column(i)
+            sizes[part.path_in_schema] += max(0, int(part.total_uncompressed_size))
+    return file.schema_arrow, rows, sizes
 
 
 def _is_number(kind: Any) -> bool:
@@ -105,36 +118,44 @@ def _label(schema: Any, options: Options) -> str | None:
 def _decode(
     stream: BinaryIO, rows: int, wanted: list[str], label: str | None, options: Options
 ) -> tuple[Array, list[str] | None]:
-    text = label is not None and _is_text(_open(stream).schema_arrow.field(label).type)
-    file = _open(stream, label if text else None)
+    labels = None if label is None else _labels(stream, rows, label, 8 * rows * len(wanted), options)
     values = np.empty((rows, len(wanted)))
-    labels: list[str] = []
-    used = values.nbytes
     start = 0
-    batches = file.iter_batches(
-        batch_size=max(1, BATCH // len(wanted)),
-        columns=[*wanted, *([] if label is None else [label])],
-        use_threads=False,
-    )
-    for batch in batches:
+    for batch in _batches(stream, wanted, max(1, BATCH // len(wanted))):
         stop = start + len(batch)
         if stop > rows:
             raise TableError(f"holds more than the {rows} rows that it declares.")
+        place = {name: j for j, name in enumerate(batch.schema.names)}
         for j, name in enumerate(wanted):
-            values[start:stop, j] = _numbers(_column(batch, name))
-        if label is not None:
-            fresh, size = _strings(_column(batch, label))
-            labels += fresh
-            used += size
-            check_size(used, options, "what was read, with labels,")
+            values[start:stop, j] = _numbers(batch.column(place[name]))
         start = stop
     if start != rows:
         raise TableError(f"holds {start} rows and declares {rows}.")
-    return values, None if label is None else labels
+    return values, labels
 
 
-def _column(batch: Any, name: str) -> Any:
-    return batch.column(batch.schema.get_field_index(name))
+def _batches(stream: BinaryIO, columns: list[str], size: int, dictionary: str | None = None) -> Any:
+    file = _open(stream, dictionary)
+    return file.iter_batches(batch_size=size, columns=columns, use_threads=False)
+
+
+def _labels(stream: BinaryIO, rows: int, label: str, used: int, options: Options) -> list[str]:
+    """The labels, few at a time: a short file may hold long ones, well compressed."""
+    text = _is_text(_open(stream).schema_arrow.field(label).type)
+    check_size(used + 8 * rows, options, "what is read, with labels,")
+    found: list[str] = []
+    for batch in _batches(stream, [label], LABELS, label if text else None):
+        # Decoded text takes up to four times its length in UTF-8.
+        check_size(used + 4 * batch.nbytes, options, "what was read, with labels,")
+        fresh, size = _strings(batch.column(0))
+        found += fresh
+        used += size
+        check_size(used, options, "what was read, with labels,")
+        if len(found) > rows:
+            break
+    if len(found) != rows:
+        raise TableError(f"holds {len(found)} labels and declares {rows} rows.")
+    return found
 
 
 def _numbers(column: Any) -> Array:
@@ -148,7 +169,7 @@ def _strings(column: Any) -> tuple[list[str], int]:
     """Labels of a batch with the memory they take; a text that is repeated is one object."""
     if not pa.types.is_dictionary(column.type):
         texts = [str(value) for value in column.to_pylist()]
-        return texts, sum(len(text) + 72 for text in texts)
+        return texts, sum(map(sys.getsizeof, texts)) + 8 * len(texts)
     known = ["" if text is None else text for text in column.dictionary.to_pylist()]
-    size = sum(len(text) + 72 for text in known) + 8 * len(column)
+    size = sum(map(sys.getsizeof, known)) + 8 * len(column)
     return ["" if i is None else known[i] for i in column.indices.to_pylist()], size

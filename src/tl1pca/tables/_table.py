@@ -22,6 +22,9 @@ DEFAULT_MAX_MEMORY = 2 << 30
 #: Columns that are accepted, whatever the memory: each costs time of its own.
 MOST_COLUMNS = 1_000_000
 
+#: Rows from which on whole numbers that go up by one are no coincidence.
+FEWEST_COUNTED = 10
+
 #: Name of the i-th column (from one) of a file that names none.
 FEATURES = "column {}"
 
@@ -38,7 +41,9 @@ class Options:
     labels: str | None = None
     array: str | None = None
     header: bool | None = None
-    decimal: str = "."
+    decimal: str | None = None
+    sheet: str | int | None = None
+    numbers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -135,6 +140,7 @@ def assemble(
     labels: Sequence[str] | None = None,
     set_aside: Sequence[str] = (),
     notes: Sequence[str] = (),
+    options: Options | None = None,
 ) -> Table:
     """The table of what a reader found, once it is clear that it can be used."""
     said = list(notes)
@@ -155,6 +161,8 @@ def assemble(
         said.append(f"Set aside {listed(names)}: without a value.")
         aside += names
         values, columns = values[:, ~empty], [columns[j] for j in np.flatnonzero(~empty).tolist()]
+    if named and options is not None:
+        values, columns, labels = _without_counters(values, columns, labels, aside, said, options)
     rows = np.arange(1, len(values) + 1)
     return Table(
         np.ascontiguousarray(values, dtype=np.float64),
@@ -165,6 +173,37 @@ def assemble(
         tuple(aside),
         tuple(said),
     )
+
+
+def _without_counters(
+    values: Array,
+    columns: Sequence[str],
+    labels: Sequence[str] | None,
+    aside: list[str],
+    said: list[str],
+    options: Options,
+) -> tuple[Array, Sequence[str], Sequence[str] | None]:
+    """Take out the columns that only count: they say which row this is, and nothing about it."""
+    if len(values) < FEWEST_COUNTED:
+        return values, columns, labels
+    ends = np.flatnonzero(values[-1] - values[0] == len(values) - 1)
+    counters = [
+        j for j in ends.tolist() if columns[j] not in options.numbers and (np.diff(values[:, j]) == 1.0).all()
+    ]
+    if not counters or len(counters) == len(columns):
+        return values, columns, labels
+    for j in counters:
+        begin = f"{values[0, j]:.0f}, {values[1, j]:.0f}, ..."
+        name = repr(shortened(columns[j]))
+        if labels is None and j == 0:
+            check_size(values.nbytes + len(values) * 72, options, "what was read, with labels,")
+            labels = [f"{value:.0f}" for value in values[:, j].tolist()]
+            said.append(f"Column {name} only counts ({begin}): taken for the names of the rows.")
+        else:
+            aside.append(columns[j])
+            said.append(f"Set aside column {name}: it only counts ({begin}).")
+    kept = [j for j in range(len(columns)) if j not in counters]
+    return values[:, kept], [columns[j] for j in kept], labels
 
 
 def numbered(count: int) -> list[str]:

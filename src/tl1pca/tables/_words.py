@@ -1,0 +1,91 @@
+"""What a cell of text means: a number, nothing, yes or no, or a word."""
+
+from __future__ import annotations
+
+import re
+
+#: Cells that stand for a missing value, in lower case.
+MISSING = frozenset(
+    {"", "na", "n/a", "nan", "null", "none", "nil", "?", ".", "-", "--", "missing", "#n/a", "#na"}
+    | {"#null!", "#num!", "#value!", "#div/0!", "#ref!", "#name?"}  # formulas that failed
+)
+
+#: Words of columns that answer a question, in lower case.
+ANSWERS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+
+SPACES = "   '’"  # between groups of three digits, as are the other mark of ".,"
+GROUPED = re.compile(
+    r"[+-]?[1-9]\d{0,2}(?:(?P<mark>[.,   '’])\d{3})(?:(?P=mark)\d{3})*(?P<rest>(?:[.,]\d*)?)"
+)
+ONE_MARK = re.compile(r"[+-]?(?:\d*)(?P<mark>[.,])(?P<digits>\d+)(?:[eE][+-]?\d+)?")
+
+
+class OtherMarkError(ValueError):
+    """A number with a decimal point where the decimal mark is a comma."""
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell stands for a missing value."""
+    return cell.strip().lower() in MISSING
+
+
+def number(cell: str, decimal: str) -> float:
+    """A cell as a number, NaN if it is missing.
+
+    The other one of "." and ",", a space or an apostrophe may group the digits
+    before the decimal mark in threes.
+
+    Examples
+    --------
+    >>> number("10,650.5", "."), number("10.650,5", ","), number("1 250", ".")
+    (10650.5, 10650.5, 1250.0)
+    """
+    text = cell.strip()
+    if text.lower() in MISSING:
+        return float("nan")
+    if "_" in text:  # Python takes 1_000 for a number, a user takes it for a name
+        raise ValueError(text)
+    other = "," if decimal == "." else "."
+    if other not in text and not any(mark in text for mark in SPACES):
+        return float(text if decimal == "." else text.replace(",", "."))
+    groups = GROUPED.fullmatch(text)
+    if groups is None or groups["mark"] == decimal or groups["rest"][:1] == other:
+        if decimal == "," and ONE_MARK.fullmatch(text):
+            raise OtherMarkError(text)
+        raise ValueError(text)
+    return float(text[: groups.start("rest")].replace(groups["mark"], "") + groups["rest"].replace(",", "."))
+
+
+def is_grouped(cell: str, decimal: str) -> bool:
+    """Whether commas or points of a cell group its digits."""
+    groups = GROUPED.fullmatch(cell.strip())
+    return groups is not None and groups["mark"] in ".," and groups["mark"] != decimal
+
+
+def looks_numeric(cell: str) -> bool:
+    """A number with either decimal mark; not one that is missing."""
+    for decimal in ".,":
+        try:
+            return number(cell, decimal) == number(cell, decimal)
+        except ValueError:
+            continue
+    return False
+
+
+def decimal_mark(cells: list[str]) -> str:
+    """The decimal mark that some cells speak for.
+
+    A comma, if one of them has a comma that cannot group digits in threes,
+    and none a point that cannot.
+    """
+    commas = points = 0
+    for cell in cells:
+        text = cell.strip()
+        if "," not in text and "." not in text:
+            continue
+        both = GROUPED.fullmatch(text)
+        if both is not None and both["mark"] in ".," and both["rest"]:
+            commas, points = commas + (both["mark"] == "."), points + (both["mark"] == ",")
+        elif both is None and (one := ONE_MARK.fullmatch(text)):
+            commas, points = commas + (one["mark"] == ","), points + (one["mark"] == ".")
+    return "," if commas and not points else "."

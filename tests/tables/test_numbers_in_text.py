@@ -1,0 +1,199 @@
+"""What people write into tables: grouped digits, decimal commas, "n.d.", yes and no, counters."""
+
+import hypothesis
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import strategies as st
+
+from tl1pca.tables import TableError, read_table
+
+
+def file(folder, text, encoding="utf-8", name="x.csv"):
+    path = folder / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.fixture(params=["utf-8", "utf-16"])
+def csv(tmp_path, request):
+    """Read a text as a .csv file on both ways: Arrow splits UTF-8, Python's csv all else."""
+    return lambda text, **options: read_table(file(tmp_path, text, request.param), **options)
+
+
+def test_thousands(csv):
+    table = csv('a,b\n"10,650",1\n"1,234,567.5",2\n950,3\n')
+    assert table.values[:, 0].tolist() == [10650, 1234567.5, 950]
+    assert "grouped in thousands in 'a' ('10,650' in line 2)" in " ".join(table.notes)
+    assert csv("a;b\n10 650;1\n1'234;2\n").values[:, 0].tolist() == [10650, 1234]
+
+
+def test_what_looks_like_thousands_is_never_silently_a_decimal(csv):
+    """The hint of old led to 10.65."""
+    text = 'a,b\n"10,650",1\n"11,200",2\n'
+    assert csv(text).values[:, 0].tolist() == [10650, 11200]
+    assert "--decimal" in " ".join(csv(text).notes)
+    assert csv(text, decimal=",").values[:, 0].tolist() == [10.65, 11.2]  # said by the user
+
+
+def test_decimal_commas_are_recognised(csv):
+    table = csv("a;b\n1,5;10.650\n2,25;1.234.567,5\n")
+    assert table.values.tolist() == [[1.5, 10650], [2.25, 1234567.5]]
+    assert "decimal comma" in " ".join(table.notes)
+    assert csv('a,b\n"1,5",2\n"0,125",3\n').values[:, 0].tolist() == [1.5, 0.125]
+    assert csv("a;b\n1.5;2\n10,650;3\n").values[:, 0].tolist() == [1.5, 10650]  # points speak against it
+
+
+def test_a_point_under_a_decimal_comma_groups_threes_or_is_an_error(csv):
+    assert csv("a;b\n1.234;1\n", decimal=",").values[0, 0] == 1234
+    with pytest.raises(TableError, match=r"line 3: '1\.5' in column 'a' has a decimal point"):
+        csv("a;b\n2,5;1\n1.5;2\n", decimal=",")
+    late = "a;b\n" + "2,5;1\n" * 500 + "0.125;1\n"
+    with pytest.raises(TableError, match=r"line 502: '0\.125' in column 'a'.*--decimal"):
+        csv(late)
+
+
+@pytest.mark.parametrize("cell", ["n.d.", "<0.1", "trace", "1,5", "12 cm"])
+def test_a_few_cells_that_are_no_numbers_are_missing(csv, cell):
+    rows = [f"{i / 7},{i}.5" for i in range(40)]
+    rows[12] = f'"{cell}",3.5'
+    table = csv("a,b\n" + "\n".join(rows) + "\n", decimal=".")
+    assert table.columns == ("a", "b")
+    assert table.missing() == {"a": 1}
+    assert f"Column 'a': 1 cell is not a number and counts as missing ({cell!r} in line 14)" in " ".join(
+        table.notes
+    )
+
+
+def test_many_of_few_words_are_missing_too(csv):
+    rows = [f"{'<0.1' if i % 3 == 0 else i / 7},{i}.5" for i in range(300)]
+    table = csv("a,b\n" + "\n".join(rows) + "\n")
+    assert table.missing() == {"a": 100}
+    assert "100 cells are not numbers" in " ".join(table.notes)
+
+
+def test_names_among_numbers_are_no_column_of_numbers(csv):
+    """Tickets of the Titanic: two thirds are numbers, the others all different."""
+    rows = [f"{i}.5,{f'A/{i}' if i % 3 == 0 else i * 17}" for i in range(300)]
+    table = csv("a,ticket\n" + "\n".join(rows) + "\n")
+    assert table.columns == ("a",)
+    assert "Set aside column 'ticket': 'A/0' in line 2 is not a number" in " ".join(table.notes)
+
+
+def test_a_gap_in_the_first_row_makes_no_labels(csv):
+    table = csv("a,b\nn.d.,2\n" + "".join(f"{i},{i * i}\n" for i in range(1, 30, 2)))
+    assert table.labels is None
+    assert table.missing() == {"a": 1}
+
+
+@pytest.mark.parametrize(("yes", "no"), [("True", "False"), ("yes", "no"), ("TRUE", "FALSE"), ("Yes", "No")])
+def test_yes_and_no_are_numbers(csv, yes, no):
+    table = csv(f"a,b\n1,{yes}\n2,{no}\n3,\n4,{yes}\n")
+    np.testing.assert_array_equal(table.values[:, 1], [1, 0, np.nan, 1])
+    assert "yes count as 1" in " ".join(table.notes)
+    assert csv(f"ok,b\n{yes},1\n{no},2\n").labels is None
+
+
+def test_a_column_that_only_counts_is_an_identifier(csv, tmp_path):
+    rows = "".join(f"{1000 + i},{(i * 7) % 11},{5 + i}\n" for i in range(20))
+    table = csv("id,a,day\n" + rows)
+    assert table.columns == ("a",)
+    assert table.labels[:2] == ("1000", "1001")
+    assert table.set_aside == ("day",)
+    assert "Column 'id' only counts (1000, 1001, ...): taken for the names of the rows." in table.notes
+    assert "Set aside column 'day': it only counts (5, 6, ...)." in table.notes
+    kept = csv("id,a,day\n" + rows, numbers=["day"])
+    assert kept.columns == ("a", "day")
+    assert csv("a,b\n1,3\n2,5\n3,4\n").columns == ("a", "b")  # three rows may count by chance
+    pd.DataFrame({"id": np.arange(20), "a": np.arange(20) % 3}).to_parquet(tmp_path / "x.parquet")
+    assert read_table(tmp_path / "x.parquet").columns == ("a",)
+    assert csv("a\n" + "".join(f"{i}\n" for i in range(20))).columns == ("a",)  # there is nothing else
+
+
+CELLS = st.sampled_from(
+    [
+        "1",
+        "2.5",
+        "-3e5",
+        "+4",
+        " 5 ",
+        "1,5",
+        "10,650",
+        "1.234,5",
+        "0,1",
+        "",
+        "NA",
+        "nan",
+        "n.d.",
+        "<0.1",
+        "inf",
+        "1e999",
+        "yes",
+        "No",
+        "true",
+        "x",
+        "'7",
+        "1_0",
+        "größe",
+        "1 000",
+        "12'000",
+        "two words",
+    ]
+)
+
+
+@hypothesis.settings(suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture], max_examples=150)
+@hypothesis.given(
+    rows=st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=12),
+    times=st.sampled_from([1, 30]),
+    delimiter=st.sampled_from(";,\t|"),
+    quoted=st.booleans(),
+    decimal=st.sampled_from([None, ".", ","]),
+)
+def test_both_ways_of_splitting_give_the_same(tmp_path, rows, times, delimiter, quoted, decimal):
+    mark = '"' if quoted or delimiter == "," else ""
+    lines = [("a", "b", "c"), *rows * times]
+    text = "".join(delimiter.join(f"{mark}{cell}{mark}" for cell in line) + "\n" for line in lines)
+    found = []
+    for encoding in ("utf-8", "utf-16"):
+        try:
+            table = read_table(file(tmp_path, text, encoding), decimal=decimal)
+            found.append((table.values.tobytes(), *vars(table).items()))
+        except TableError as error:
+            found.append(str(error))
+    assert str(found[0]) == str(found[1])
+
+
+def test_r_and_pandas_write_quotation_marks(tmp_path, monkeypatch):
+    """The usual ones do not need the slow way."""
+    from tl1pca.tables import _text
+
+    values = np.random.default_rng(0).normal(size=(50, 3))
+    frame = pd.DataFrame(values, columns=["a", "b, c", "d"], index=[f"row {i}" for i in range(50)])
+    frame.to_csv(tmp_path / "x.csv", quoting=2)
+    monkeypatch.setattr(_text, "_fill", None)  # the slow way
+    table = read_table(tmp_path / "x.csv")
+    assert np.array_equal(table.values, values)
+    assert table.columns == ("a", "b, c", "d")
+    assert table.labels[3] == "row 3"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n" + "1,2\n" * 300 + "1,2,3\n", "line 302 has 3 fields"),
+        ("a,b\n" + "1,2\n" * 300 + "\n\n1\n", "line 304 has 1 fields"),
+        ("a,b\n" + "1,2\n" * 300 + '1,"2\n3,4\n', "quotation mark"),
+        ("a,b\n" + "1,2\n" * 300 + "1,\0\n", "line 302 holds a NUL"),
+    ],
+)
+def test_errors_behind_the_first_lines_name_the_line(tmp_path, text, message):
+    with pytest.raises(TableError, match=message):
+        read_table(file(tmp_path, text))
+
+
+def test_spaces_between_columns(tmp_path):
+    table = read_table(file(tmp_path, "a  b\n 1   2.5 \n 3   4\n", name="x.txt"))
+    assert table.columns == ("a", "b")
+    assert table.values.tolist() == [[1, 2.5], [3, 4]]
+    assert read_table(file(tmp_path, "a\tb\n1\t2\n", name="y.txt")).columns == ("a", "b")
