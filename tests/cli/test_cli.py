@@ -79,7 +79,10 @@ def test_the_output_must_be_a_folder(tmp_path):
 def test_operators_end_to_end(tmp_path):
     done = tl1pca("reproduce", "operators", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == f"Page: {tmp_path / 'operators.html'}"
+    *claims, page = done.stdout.strip().splitlines()
+    assert page == f"Page: {tmp_path / 'operators.html'}"
+    assert len(claims) == 7
+    assert all(line.startswith("holds:") for line in claims)
     assert (tmp_path / "operators.html").stat().st_size > 10_000
 
 

@@ -72,7 +72,8 @@ def test_shares_and_no_number_of_components(run, data, sample):
     chosen = tl1pca.TL1SubspacePCA(random_state=0).fit(numbers(sample)).n_components_
     done = run("fit", data, "--method", "l1", "--json")
     assert len(strict(done.out)["components"]) == chosen
-    assert f"{chosen} components, as many as --method subspace chooses" in done.err
+    assert f"{chosen} component" in done.err
+    assert "as many as --method subspace chooses" in done.err
 
 
 def test_parameters_are_set(run, data):
@@ -235,19 +236,31 @@ def test_compare(run, data, sample):
 
 
 def test_demo(run, tmp_path):
+    """Against the truth, classical beside robust, with a picture and the report."""
     done = run("demo", "--out", tmp_path / "demo")
     assert done.code == 0, done.err
-    assert "bad rows found: 200" in done.out
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {
+        "classical_and_robust.png",
+        "report.html",
         "data.csv",
         "flagged_rows.csv",
         "comparison.csv",
-        "outlier_map.png",
     }
-    assert (tmp_path / "demo" / "outlier_map.png").read_bytes().startswith(b"\x89PNG")
-    flagged = set(pd.read_csv(tmp_path / "demo" / "flagged_rows.csv")["row"])
+    assert (tmp_path / "demo" / "classical_and_robust.png").read_bytes().startswith(b"\x89PNG")
+    assert "<!doctype html>" in (tmp_path / "demo" / "report.html").read_text()[:100]
+    table = pd.read_csv(tmp_path / "demo" / "comparison.csv", index_col="method")
+    assert "score" not in table.columns  # which would put PCA first
+    assert table.loc["TL1SubspacePCA", "bad rows found"] == "200 of 200"
+    assert table.loc["PCA", "bad rows found"] == "0 of 200"
+    angles = table["angle to the truth"].str.removesuffix(" degrees").astype(float)
+    assert angles["TL1SubspacePCA"] < 5
+    assert angles["PCA"] > 85
+    for line in ("TL1SubspacePCA  200 of 200", "report.html", "angle to the truth"):
+        assert line in done.out
+    flagged = pd.read_csv(tmp_path / "demo" / "flagged_rows.csv")
+    assert (flagged["truth"] == "bad").sum() == 200
     listed = strict(run("outliers", tmp_path / "demo" / "data.csv", "-k", 3, "--json").out)["outliers"]
-    assert {entry["row"] for entry in listed} == flagged
+    assert {entry["row"] for entry in listed} == set(flagged["row"])
 
 
 # ---------------------------------------------------------------- missing values

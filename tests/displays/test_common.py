@@ -19,6 +19,8 @@ from tl1pca import displays
 from tl1pca.diagnostics import diagnose
 from tl1pca.displays import (
     BiplotDisplay,
+    ContributionDisplay,
+    ControlChartDisplay,
     ConvergenceDisplay,
     OperatorDisplay,
     OutlierMapDisplay,
@@ -34,6 +36,12 @@ WITH_ROWS = {
     "map": OutlierMapDisplay.from_estimator,
     "scores": ScoreDisplay.from_estimator,
     "biplot": BiplotDisplay.from_estimator,
+    "contributions": lambda pca, rows, **options: ContributionDisplay.from_estimator(
+        pca, rows, rows=[0, 4], **options
+    ),
+    "control": lambda pca, rows, **options: ControlChartDisplay.from_estimator(
+        pca, rows, training=rows, **options
+    ),
     "images": lambda pca, rows, **options: ReconstructionDisplay.from_estimator(
         pca, rows, image_shape=(2, 3), rows=[0, 4], **options
     ),
@@ -76,7 +84,7 @@ class Blocked:
 
 sys.meta_path.insert(0, Blocked())
 import numpy as np
-from tl1pca import TL1, TL1PCA
+from tl1pca import TL1, TL1PCA, TL1CellPCA
 from tl1pca.displays import *
 
 X = np.random.default_rng(0).normal(size=(30, 4))
@@ -85,7 +93,9 @@ calls = (
     (OutlierMapDisplay.from_estimator, pca, X), (ScoreDisplay.from_estimator, pca, X),
     (BiplotDisplay.from_estimator, pca, X), (ReconstructionDisplay.from_estimator, pca, X),
     (ScreeDisplay.from_estimator, pca), (ConvergenceDisplay.from_estimator, pca),
-    (OperatorDisplay.from_operators, [TL1(a=1.0)]),
+    (OperatorDisplay.from_operators, [TL1(a=1.0)]), (ContributionDisplay.from_estimator, pca, X),
+    (ControlChartDisplay.from_estimator, pca, X), (SelectionDisplay.from_estimator, pca, X),
+    (CellMapDisplay.from_estimator, TL1CellPCA(2, random_state=0).fit(X), X),
     (ConvergenceDisplay(paths=[np.ones(2)], names=["one"]).plot,),
 )
 for call, *arguments in calls:
@@ -143,6 +153,13 @@ def test_scikit_learn_and_pipelines(display, render):
     pipeline = make_pipeline(RobustScaler(), tl1pca.TL1PCA(2, a=1.0)).fit(X)
     piped = render(WITH_ROWS[display](pipeline, X))
     alone = render(WITH_ROWS[display](pipeline[-1], pipeline[:-1].transform(X)))
+    if display == "images":  # pixels are shown in their own units
+        undo = pipeline[0].inverse_transform
+        np.testing.assert_allclose(piped.images.reshape(2, -1), X[[0, 4]])
+        np.testing.assert_allclose(
+            piped.reconstructions.reshape(2, -1), undo(alone.reconstructions.reshape(2, -1))
+        )
+        return
     for key, value in vars(alone).items():
         if isinstance(value, np.ndarray) and value.dtype != object:
             np.testing.assert_array_equal(value, vars(piped)[key])

@@ -114,7 +114,7 @@ def test_reconstruction(estimator, render):
             np.testing.assert_allclose(got, want, atol=1e-12)
         length = np.linalg.norm(chosen[j] - fit[j])
         assert drawn.axes_[0, j].get_title() == f"{drawn.labels[j]}\noff by {length:.3g}"
-    assert drawn.labels == ["5", "0", "59"]
+    assert drawn.labels == ["row 6", "row 1", "row 60"]
     limits = {picture.get_clim() for picture in drawn.pictures_[:2].flat}
     assert len(limits) == 1
     low, high = drawn.pictures_[2, 0].get_clim()

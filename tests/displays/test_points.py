@@ -14,7 +14,7 @@ from tl1pca import SparseLpPCA, TL1SubspacePCA
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import Cutoffs, Flag, diagnose, excess, orthogonal_limit
 from tl1pca.displays import BiplotDisplay, OutlierMapDisplay, ScoreDisplay
-from tl1pca.displays.style import DENSE, FLAG_LOOKS
+from tl1pca.displays.style import DENSE
 
 X, BAD, _ = make_contaminated(200, 8, 2, kind="cluster", fraction=0.15, random_state=0)
 ROBUST = TL1SubspacePCA(2, random_state=0).fit(X)
@@ -43,10 +43,10 @@ def test_map_shows_the_diagnostics(estimator, render):
         rows = found.flags == flag
         want = np.column_stack([found.score_distances, found.orthogonal_distances])[rows]
         np.testing.assert_allclose(points.get_offsets(), want)
-        assert f"{FLAG_LOOKS[flag][0]} ({rows.sum()})" in legend(drawn)
+        assert f"{Flag(flag).label} ({rows.sum()})" in legend(drawn)
     assert drawn.score_line_.get_xdata() == [found.cutoffs.score] * 2
     x, y = drawn.orthogonal_line_.get_data()
-    np.testing.assert_array_equal(y, orthogonal_limit(x, found.cutoffs, 2))
+    np.testing.assert_array_equal(y, orthogonal_limit(x, found.cutoffs))
     assert drawn.ax_.get_title() == type(pca).__name__
 
 
@@ -77,7 +77,7 @@ def test_axes_are_logarithmic_when_distances_span_decades(render):
     Z = far_rows()
     far = render(OutlierMapDisplay.from_estimator(TL1SubspacePCA(2, random_state=0).fit(Z), Z))
     assert (far.ax_.get_xscale(), far.ax_.get_yscale()) == ("log", "log")
-    assert {text.get_text() for text in far.labels_[:3]} == {"0", "1", "2"}
+    assert {text.get_text() for text in far.labels_[:3]} == {"row 1", "row 2", "row 3"}
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-100, 1e100, 1e150])
@@ -124,7 +124,7 @@ def test_exact_fit(render):
 def test_labels_are_the_most_extreme_outliers(render):
     names = [f"row {i}" for i in range(len(X))]
     drawn = render(OutlierMapDisplay.from_estimator(ROBUST, X, labels=names, n_labels=7))
-    beyond = excess(ROBUST.score_distances_, ROBUST.orthogonal_distances_, ROBUST.cutoffs_, 2)
+    beyond = excess(ROBUST.score_distances_, ROBUST.orthogonal_distances_, ROBUST.cutoffs_)
     want = np.argsort(-beyond)[:7]
     assert [text.get_text() for text in drawn.labels_] == [names[i] for i in want]
     for text, i in zip(drawn.labels_, want):

@@ -20,7 +20,8 @@ UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 Data = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="A .csv, .tsv, .parquet, .npy, .npz or .mat file; - is standard input."
+        metavar="DATA",
+        help="A .csv, .tsv, .txt, .xlsx, .parquet, .npy, .npz or .mat file, or - for standard input.",
     ),
 ]
 
@@ -31,6 +32,21 @@ class Missing(StrEnum):
     error = "error"
     drop = "drop"
     median = "median"
+
+
+class Scale(StrEnum):
+    """What is done about columns in different units."""
+
+    auto = "auto"
+    robust = "robust"
+    std = "std"
+    none = "none"
+
+
+class Keep(StrEnum):
+    """Which rows of the input are written again."""
+
+    regular = "regular"
 
 
 class Decimal(StrEnum):
@@ -59,7 +75,18 @@ class Method(StrEnum):
     r1 = "r1"
     l1_reconstruction = "l1-reconstruction"
     l1_best_fit = "l1-best-fit"
+    cell = "cell"
     pca = "pca"
+
+
+ScaleOption = Annotated[
+    Scale,
+    typer.Option(
+        help="Divide columns by a robust spread, by their standard deviation, or not at all. "
+        "auto: robust where the spreads differ by more than a factor of 10."
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed for random numbers.")]
 
 
 @dataclass(frozen=True)
@@ -70,7 +97,8 @@ class Reading:
         str | None, typer.Option(help="Column that names the rows. Default: the first, if it is text.")
     ] = None
     exclude: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out; may be given several times.")
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Columns to leave out; may be given several times."),
     ] = None
     missing: Annotated[
         Missing, typer.Option(help="Missing values: stop, drop their rows, or put the column's median there.")
@@ -80,11 +108,19 @@ class Reading:
         bool | None,
         typer.Option("--header/--no-header", help="Whether the first line of a text file is names."),
     ] = None
-    decimal: Annotated[Decimal, typer.Option(help="Decimal mark of a text file.")] = Decimal.point
+    sheet: Annotated[
+        str | None, typer.Option(help="Which sheet of an .xlsx file, by name or number. Default: the first.")
+    ] = None
+    decimal: Annotated[
+        Decimal | None,
+        typer.Option(help="Decimal mark of a text file. Default: recognized from its first lines."),
+    ] = None
     max_memory: Annotated[
         str,
         typer.Option(
-            metavar="SIZE", envvar="TL1PCA_MAX_MEMORY", help="Refuse data that take more, for example 8G."
+            metavar="SIZE",
+            envvar="TL1PCA_MAX_MEMORY",
+            help="Refuse data that need more memory, for example 8G.",
         ),
     ] = "2G"
 
@@ -113,11 +149,12 @@ class Choice:
         ),
     ] = None
     method: Annotated[Method, typer.Option(help="The method.")] = Method.subspace
+    scale: ScaleOption = Scale.auto
     set: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Parameter of the method; may be given several times."),
     ] = None
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all that is drawn at random.")] = 0
+    seed: Seed = 0
 
     @property
     def n_components(self) -> int | float | None:

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import os
 import sys
 import threading
 import warnings
@@ -16,12 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 if TYPE_CHECKING:
     from ._options import Output
 
-BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended
 PATIENCE = 2.0  # seconds before there is something to see
 
 
@@ -53,15 +49,18 @@ def check_folder(path: Path | None) -> None:
 
 
 def emit(text: str) -> None:
-    """Print to stdout; a reader that has gone away ends the program without a word."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
-        raise typer.Exit(BROKEN_PIPE) from None
+    """Print to stdout, all of it.
+
+    Python's own `print` loses the end of a long text without a word when
+    streams are unbuffered (PYTHONUNBUFFERED, as many containers have it) and
+    a pipe takes only a part of it.
+    """
+    sys.stdout.flush()
+    ended = text if text.endswith("\n") else text + "\n"
+    left = memoryview(ended.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+    while left:
+        left = left[sys.stdout.buffer.write(left) :]
+    sys.stdout.buffer.flush()
 
 
 def emit_json(document: Mapping[str, Any]) -> None:

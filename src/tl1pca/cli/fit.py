@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,19 +19,24 @@ def command(
 ) -> None:
     """Fit a method to DATA and keep the model."""
     from .. import save
-    from ..diagnostics import diagnose
-    from ._data import check, fit, read
-    from ._terminal import Sheet, check_folder, show, visible
+    from .._pipelines import split
+    from ..report._words import count
+    from ._data import read
+    from ._judged import judge
+    from ._models import check, fit
+    from ._outputs import check_output
+    from ._terminal import Sheet, show, visible
 
     if model is not None and choice.method is Method.pca:
         raise typer.BadParameter("scikit-learn's PCA has no model file; leave --model out or choose another.")
-    check(choice)
-    check_folder(model)
-    table = read(data, reading)
-    fitted = fit(table, choice)
+    gaps = check(choice)
+    check_output(model, data)
+    table = read(data, reading, gaps=gaps)
+    whole = fit(table, choice)
     if model is not None:
-        save(fitted, model)
-    flagged = int((diagnose(fitted, table.values).flags > 0).sum())
+        save(whole, model)
+    judged = judge(whole, table)
+    steps, fitted = split(whole)
     n, d = table.values.shape
     sheet = Sheet(
         ("component", "variance", "share"),
@@ -46,6 +51,7 @@ def command(
         "method": choice.method.value,
         "estimator": type(fitted).__name__,
         "parameters": fitted.get_params(deep=False),
+        "scale": None if steps is None else _scaling(steps[0]),
         "rows": n,
         "columns": table.columns,
         "set_aside": table.set_aside,
@@ -53,11 +59,18 @@ def command(
         "center": fitted.mean_,
         "variances": fitted.explained_variance_,
         "shares": fitted.explained_variance_ratio_,
-        "flagged": flagged,
+        "flagged": judged.flagged,
         "converged": bool(getattr(fitted, "converged_", True)),
         "model": None if model is None else str(model),
     }
-    heading = f"{type(fitted).__name__} of {n} rows and {d} columns. Rows that stand out: {flagged}."
+    heading = f"{type(fitted).__name__} of {count(n, 'row')} and {count(d, 'column')}. "
+    heading += judged.too_few or f"Rows that stand out: {judged.flagged}."
     if model is not None:
         heading += f"\nModel: {visible(str(model))}"
     show(sheet, Output(json=json), document, heading)
+
+
+def _scaling(scaler: Any) -> dict[str, Any]:
+    """What is subtracted from the columns, and what they are divided by."""
+    center = scaler.center_ if hasattr(scaler, "center_") else scaler.mean_
+    return {"estimator": type(scaler).__name__, "center": center, "scale": scaler.scale_}

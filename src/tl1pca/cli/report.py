@@ -23,23 +23,29 @@ def command(
 
     It shows what was fitted, which rows stand out, and what to do next.
     """
+    from .._pipelines import split
     from ..report import write_report
-    from ._data import model_or_fit
-    from ._terminal import check_folder, emit, emit_json, visible, waiting
+    from ._data import frame
+    from ._models import model_or_fit
+    from ._outputs import check_output
+    from ._terminal import emit, emit_json, visible, waiting
 
-    check_folder(out)
+    check_output(out, data, model)
     fitted, table = model_or_fit(data, reading, choice, model)
     with waiting(f"Writing {out}"):
         page = write_report(
-            table.values,
+            frame(table, fitted),
             out,
             estimator=fitted,
             columns=table.columns,
             labels=table.labels,
+            row_numbers=table.rows,
             title=title,
             source="standard input" if data == "-" else Path(data).name,
         )
     if json:
-        emit_json({"page": str(page), "rows": len(table.values), "estimator": type(fitted).__name__})
+        emit_json(
+            {"page": str(page), "rows": len(table.values), "estimator": type(split(fitted)[1]).__name__}
+        )
     else:
         emit(f"Page: {visible(str(page))}")

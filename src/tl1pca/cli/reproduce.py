@@ -13,6 +13,13 @@ import typer
 from . import INTERRUPTED
 
 
+class Database(StrEnum):
+    """One face database."""
+
+    yale = "yale"
+    jaffe = "jaffe"
+
+
 class Which(StrEnum):
     """What to reproduce."""
 
@@ -32,15 +39,30 @@ def command(
         Path | None,
         typer.Option(
             envvar="TL1PCA_DATA",
-            help="Folder with toy_paper.csv, Yale and JAFFE. Without it: redraws and built-in images.",
+            help="Folder with your copies of the data: toy_paper.csv; yale_32x32.npz or Yale_32x32.mat; "
+            "jaffe_32x32.mat or a folder jaffe with the 213 TIFF files. Without it: redraws and built-in "
+            "images.",
+        ),
+    ] = None,
+    source: Annotated[Database | None, typer.Option(help="Only this face database.")] = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Random splits of the faces; 15 as in the paper by default, 90 to separate one point."
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
-    quick: Annotated[bool, typer.Option("--quick", help="A version of about a minute.")] = False,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="A version of about a minute; it cannot tell which method is better."),
+    ] = False,
 ) -> None:
-    """Regenerate the figures and tables of the paper.
+    """Regenerate the figures and tables of the paper, with a verdict on each of its claims.
 
-    What the paper prints stands beside them. Finished work is kept in the
+    What the paper prints stands beside them. The toy points are in the
+    authors' release, https://github.com/YangSkywalker/TL1PCA; Yale is expected
+    in the 32 x 32 crops by Deng Cai, JAFFE as its owner ships it or cropped to
+    a MATLAB file. The variable TL1PCA_DATA may name the folder. Finished work is kept in the
     output folder: a run that was stopped or killed goes on where it was when
     the same command is given again.
     """
@@ -49,9 +71,20 @@ def command(
     except ModuleNotFoundError as error:
         raise ImportError(f"reproduce needs {error.name}: pip install 'tl1pca[cli,plot,report]'.") from None
     with _progress() as tick:
-        report = reproduce(which.value, out, data=data, jobs=jobs, quick=quick, tick=tick)
+        report = reproduce(
+            which.value,
+            out,
+            data=data,
+            source=source.value if source else None,
+            splits=splits,
+            jobs=jobs,
+            quick=quick,
+            tick=tick,
+        )
     for note in report.notes:
         typer.echo(f"Note: {note}", err=True)
+    for claim in report.claims:
+        typer.echo(f"{claim.verdict + ':':<19} {claim.says} (section {claim.place})")
     for finding in report.findings:
         typer.echo(f"- {finding}")
     typer.echo(f"Page: {report.page}")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
+
+from .._pipelines import index_labels, inner_names, inner_rows, numbers, split
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,11 +66,16 @@ class Display:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A fitted estimator without the steps before it, and rows in its own coordinates."""
+    """A fitted estimator without the steps before it, and rows in its own coordinates.
+
+    `features` are the names of the columns it saw, as the user knows them.
+    """
 
     pca: Any
+    steps: Any
     rows: Any
     data: Array
+    features: list[str]
     labels: list[str]
     name: str
 
@@ -78,16 +84,19 @@ class Prepared:
         """What `transform` returns; it sees the rows as they came, with the names of their columns."""
         return np.asarray(self.pca.transform(self.rows))
 
-    @property
-    def features(self) -> list[str]:
-        """Names of the features the estimator saw, x0, x1, ... where it saw none."""
-        names = getattr(self.pca, "feature_names_in_", None)
-        return [f"x{i}" for i in range(self.data.shape[1])] if names is None else [str(n) for n in names]
+    def original(self, data: Array) -> Array:
+        """Rows in the units of X again, where every step before the estimator can be undone."""
+        if self.steps is None:
+            return data
+        try:
+            return np.asarray(self.steps.inverse_transform(data))
+        except (AttributeError, ValueError):  # what an imputer filled in stays
+            return data
 
 
 def fitted(estimator: Any, *needs: str) -> Any:
     """The last step of a pipeline, or the estimator itself; a readable error where it lacks something."""
-    pca = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    pca = split(estimator)[1]
     if hasattr(pca, "fit"):  # what has no fit has been given its attributes
         check_is_fitted(pca)
     lacking = [need for need in needs if not hasattr(pca, need)]
@@ -102,31 +111,33 @@ def fitted(estimator: Any, *needs: str) -> Any:
 def prepare(estimator: Any, X: ArrayLike, labels: ArrayLike | None, *needs: str) -> Prepared:
     """Check estimator and rows; take the rows through the steps of a pipeline before its last one."""
     pca = fitted(estimator, "components_", *needs)
-    rows: Any = X
-    if isinstance(estimator, Pipeline) and len(estimator) > 1:
-        rows = estimator[:-1].transform(X)
-    tags = getattr(pca, "__sklearn_tags__", None)
-    nan = "allow-nan" if tags is not None and tags().input_tags.allow_nan else True
-    data: Array = check_array(rows, dtype=[np.float64, np.float32], ensure_all_finite=nan, input_name="X")
-    d = np.shape(pca.components_)[1]
-    if data.shape[1] != d:
-        raise ValueError(
-            f"X has {data.shape[1]} features, {type(pca).__name__} was fitted to {d}; "
-            "give rows of the same columns."
-        )
-    missing = np.isnan(data)
-    if missing.any():  # what is missing is no reason to call a row an outlier: the fit takes its place
-        data = np.where(missing, pca.inverse_transform(np.asarray(pca.transform(rows))), data)
-    return Prepared(pca, rows, data, row_labels(X, labels, len(data)), type(pca).__name__)
+    rows = inner_rows(estimator, X)
+    data = numbers(pca, rows)
+    names: Any = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        count: Any = getattr(estimator, "n_features_in_", data.shape[1])
+        names = [f"x{j}" for j in range(int(count))]
+    return Prepared(
+        pca=pca,
+        steps=split(estimator)[0],
+        rows=rows,
+        data=data,
+        features=inner_names(estimator, [str(name) for name in names]),
+        labels=row_labels(X, labels, len(data)),
+        name=type(pca).__name__,
+    )
 
 
 def row_labels(X: ArrayLike, labels: ArrayLike | None, n: int) -> list[str]:
-    """Names of the rows: those given, else the index of a data frame, else their numbers."""
-    if labels is None:
-        labels = getattr(X, "index", None)
-        if labels is None or callable(labels):  # a list has a method of that name
-            labels = np.arange(n)
-    names = [str(label) for label in np.asarray(labels, dtype=object)]
+    """Names of the rows: those given, else the index of a data frame, else "row 1", "row 2" and so on.
+
+    People count from 1, below the header of a table; a plain count from zero
+    in the index of a data frame is no name.
+    """
+    given: Any = index_labels(X) if labels is None else labels
+    if given is None:
+        return [f"row {i}" for i in range(1, n + 1)]
+    names = [str(label) for label in np.asarray(given, dtype=object)]
     if len(names) != n:
         raise ValueError(f"labels has {len(names)} entries for {n} rows of X; give one for each row.")
     return names

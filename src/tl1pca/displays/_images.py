@@ -83,15 +83,17 @@ class ReconstructionDisplay(Display):
         Parameters
         ----------
         estimator : fitted estimator with transform and inverse_transform
-            One of this package, scikit-learn's PCA, or a pipeline that ends in one; images are
-            then shown as its last step sees them.
+            One of this package, scikit-learn's PCA, or a pipeline that ends in one; images
+            are shown in the units of X where all its steps can be undone, else as its last step
+            sees them.
         X : array-like of shape (n_samples, height * width)
         image_shape : (height, width), optional
             Square images by default.
         rows : sequence of int, optional
             Which rows to draw, by default the first eight.
         labels : array-like of shape (n_samples,), optional
-            Names of all rows of X; by default the index of a data frame, else row numbers.
+            Names of all rows of X; by default the index of a data frame unless it only counts,
+            else "row 1", "row 2", ...: `X[i]` is row i + 1.
         ax : matplotlib Axes, optional
             A subplot, to be divided.
 
@@ -108,9 +110,10 @@ class ReconstructionDisplay(Display):
             raise ValueError(f"rows must be numbers of rows, at least one, got {rows!r}.")
         if chosen.min() < -n or chosen.max() >= n:
             raise ValueError(f"rows must lie between 0 and {n - 1}, got {rows!r}.")
+        fitted = np.asarray(found.pca.inverse_transform(found.scores[chosen]))
         return cls(
-            images=found.data[chosen].reshape(-1, *shape),
-            reconstructions=np.asarray(found.pca.inverse_transform(found.scores[chosen])).reshape(-1, *shape),
+            images=found.original(found.data[chosen]).reshape(-1, *shape),
+            reconstructions=found.original(fitted).reshape(-1, *shape),
             labels=[found.labels[i] for i in chosen],
             estimator_name=found.name,
         ).plot(ax)

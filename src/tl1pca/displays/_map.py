@@ -116,7 +116,8 @@ class OutlierMapDisplay(Display):
             One of this package, scikit-learn's PCA, or a pipeline that ends in one.
         X : array-like of shape (n_samples, n_features)
         labels : array-like of shape (n_samples,), optional
-            Names of the rows; by default the index of a data frame, else row numbers.
+            Names of the rows; by default the index of a data frame unless it
+            only counts, else "row 1", "row 2", ...: `X[i]` is row i + 1.
         groups : array-like of shape (n_samples,), optional
             Known groups of the rows, shown by colour and marker instead of the flags.
         n_labels : int, default=5
@@ -129,7 +130,8 @@ class OutlierMapDisplay(Display):
         """
         pyplot(cls.__name__)
         rows = prepare(estimator, X, labels, "mean_", "explained_variance_")
-        found = diagnose(rows.pca, rows.data)
+        cellwise = hasattr(rows.pca, "cell_residuals")  # judges rows with missing cells itself
+        found = diagnose(rows.pca, rows.rows if cellwise else rows.data)
         return cls(
             score_distances=found.score_distances,
             orthogonal_distances=found.orthogonal_distances,
@@ -158,7 +160,7 @@ class OutlierMapDisplay(Display):
         ax = self._start(ax)
         x, (left, right), x_scale = _axis(self.score_distances, self.cutoffs.score)
         along = _grid(left, right, x_scale)
-        limit = orthogonal_limit(along, self.cutoffs, self.n_components)
+        limit = orthogonal_limit(along, self.cutoffs)
         y, (low, high), y_scale = _axis(self.orthogonal_distances, self.cutoffs.orthogonal)
         ax.set(xscale=x_scale, yscale=y_scale, xlabel="score distance", ylabel="orthogonal distance")
         ax.set(xlim=(left, right), ylim=(low, high))
@@ -176,7 +178,7 @@ class OutlierMapDisplay(Display):
         return self
 
     def _most_extreme(self, count: int) -> Array:
-        beyond = excess(self.score_distances, self.orthogonal_distances, self.cutoffs, self.n_components)
+        beyond = excess(self.score_distances, self.orthogonal_distances, self.cutoffs)
         beyond = np.where(self.flags > 0, beyond, -np.inf)
         order = np.argsort(-beyond, kind="stable")[: max(count, 0)]
         return order[self.flags[order] > 0]

@@ -24,8 +24,8 @@ def parts_of(n: int, flags: Array | None, groups: ArrayLike | None) -> list[Part
     if groups is not None:
         return _grouped(np.asarray(groups, dtype=object), n)
     if flags is None:
-        return [(f"all rows ({n})", FLAG_LOOKS[Flag.REGULAR][1], np.ones(n, dtype=bool))]
-    parts = [(label, look, flags == flag) for flag, (label, look) in FLAG_LOOKS.items()]
+        return [(f"all rows ({n})", FLAG_LOOKS[Flag.REGULAR], np.ones(n, dtype=bool))]
+    parts = [(flag.label, look, flags == flag) for flag, look in FLAG_LOOKS.items()]
     return [(f"{label} ({rows.sum()})", look, rows) for label, look, rows in parts if rows.any()]
 
 

@@ -107,7 +107,8 @@ class ScoreDisplay(Display):
         components : pair of int, default=(0, 1)
             Components to draw, counted from zero. An estimator with one component has a strip.
         labels : array-like of shape (n_samples,), optional
-            Names of the rows; by default the index of a data frame, else row numbers.
+            Names of the rows; by default the index of a data frame unless it
+            only counts, else "row 1", "row 2", ...: `X[i]` is row i + 1.
         groups : array-like of shape (n_samples,), optional
             Known groups of the rows, shown by colour and marker instead of the flags.
         n_labels : int, default=0
@@ -174,7 +175,7 @@ def _scored(rows: Prepared, components: Sequence[int], groups: ArrayLike | None)
     judged: dict[str, Any] = {}
     if hasattr(rows.pca, "mean_") and hasattr(rows.pca, "explained_variance_"):
         found = diagnose(rows.pca, rows.data)
-        beyond = excess(found.score_distances, found.orthogonal_distances, found.cutoffs, k)
+        beyond = excess(found.score_distances, found.orthogonal_distances, found.cutoffs)
         judged = {"flags": found.flags, "extremeness": beyond}
     return {
         "scores": rows.scores[:, pair],
@@ -218,8 +219,8 @@ class BiplotDisplay(Display):
     >>> from tl1pca.displays import BiplotDisplay
     >>> X = load_iris(as_frame=True).data
     >>> display = BiplotDisplay.from_estimator(TL1SubspacePCA(2, random_state=0).fit(X), X)
-    >>> display.names_[0].get_text()
-    'sepal length (cm)'
+    >>> sorted(name.get_text() for name in display.names_)[0]
+    'petal length (cm)'
     >>> plt.close(display.figure_)
     """
 

@@ -32,11 +32,11 @@ class Look:
 
 
 #: Regions of the outlier map.
-FLAG_LOOKS: dict[Flag, tuple[str, Look]] = {
-    Flag.REGULAR: ("regular", Look(BLUE, "o", size=14.0)),
-    Flag.GOOD_LEVERAGE: ("good leverage", Look(GREEN, "s", size=24.0)),
-    Flag.ORTHOGONAL_OUTLIER: ("orthogonal outlier", Look(ORANGE, "D", size=24.0)),
-    Flag.BAD_LEVERAGE: ("bad leverage", Look(RED, "^", size=30.0)),
+FLAG_LOOKS: dict[Flag, Look] = {
+    Flag.REGULAR: Look(BLUE, "o", size=14.0),
+    Flag.GOOD_LEVERAGE: Look(GREEN, "s", size=24.0),
+    Flag.ORTHOGONAL_OUTLIER: Look(ORANGE, "D", size=24.0),
+    Flag.BAD_LEVERAGE: Look(RED, "^", size=30.0),
 }
 
 #: Groups and lines without a meaning of their own, in this order.

@@ -1,0 +1,204 @@
+"""``tl1pca monitor``: whether new rows are as usual."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ._options import Data, Output, Reading
+
+if TYPE_CHECKING:
+    from ..diagnostics import Monitoring
+    from ..tables import Table
+
+#: Exit code that says that a row is beyond a limit.
+ALARM = 3
+
+
+def command(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as written by fit.")],
+    data: Data,
+    reading: Reading,
+    output: Output,
+    level: Annotated[
+        float, typer.Option(min=0.9, max=0.9999, help="Share of regular rows below each limit.")
+    ] = 0.99,
+    every: Annotated[bool, typer.Option("--all", help="List the rows within the limits as well.")] = False,
+    training: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="The rows MODEL was fitted to, for a method that keeps nothing of them."
+        ),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option(help="Wait for further rows of a text file, until interrupted.")
+    ] = False,
+    until_alarm: Annotated[
+        bool, typer.Option("--until-alarm", help="With --follow: end at the first row beyond a limit.")
+    ] = False,
+    interval: Annotated[
+        float, typer.Option(min=0.05, help="With --follow: seconds between two looks at the file.")
+    ] = 1.0,
+) -> None:
+    """Check new rows against a fitted model, in the order of the file.
+
+    Lists the rows beyond a limit with the cells that do not fit, and the rows
+    of a run: two of three beyond the limit of five times as many false alarms.
+    Ends with exit code 3 if a row is beyond a limit, 0 if none is.
+    """
+    from .._pipelines import split
+    from ._data import frame, read
+    from ._models import load
+    from ._outputs import check_output
+
+    check_output(output.out, data, model)
+    fitted = load(model)
+    if training is None and not hasattr(split(fitted)[1], "weights_"):
+        raise typer.BadParameter(
+            f"{type(split(fitted)[1]).__name__} keeps nothing of the rows it was fitted to, on which the "
+            "limits rest; give them with --training, or fit with --method subspace."
+        )
+    known = None if training is None else frame(read(training, reading, fitted), fitted)
+    watch = Watch(fitted, level, known, every)
+    if not follow:
+        alarms = watch.show(read(data, reading, fitted), output)
+        raise typer.Exit(ALARM if alarms else 0)
+    if output.out is not None or output.json:
+        raise typer.BadParameter("--follow prints rows as they come; --out and --json are for a whole file.")
+    alarms, first = 0, True
+    for table in growing(data, reading, fitted, interval):
+        alarms += watch.show(table, output, first)
+        first = False
+        if until_alarm and alarms:
+            raise typer.Exit(ALARM)
+
+
+class Watch:
+    """A model with the rows it has seen, of which the last two belong to the next run."""
+
+    def __init__(self, fitted: Any, level: float, training: Any, every: bool):
+        from .._pipelines import split
+
+        self.fitted, self.level, self.training, self.every = fitted, level, training, every
+        self.last: Any = None
+        self.name, self.k = type(split(fitted)[1]).__name__, len(split(fitted)[1].components_)
+
+    def judge(self, table: Table) -> Monitoring:
+        """The rows of the table; those before it are remembered for runs."""
+        import numpy as np
+
+        from ..diagnostics import monitor
+        from ._data import frame
+
+        values = table.values if self.last is None else np.vstack([self.last, table.values])
+        rows = frame(replace(table, values=values), self.fitted)
+        found = monitor(self.fitted, rows, self.level, training=self.training)
+        skip, self.last = len(values) - len(table.values), values[-2:]
+        parts = ("score_distances", "orthogonal_distances", "flags", "runs")
+        return replace(found, **{name: getattr(found, name)[skip:] for name in parts})
+
+    def show(self, table: Table, output: Output, first: bool = True) -> int:
+        """Print what there is to say about the rows of a table; returns how many are beyond a limit."""
+        import numpy as np
+
+        from ..diagnostics import Flag, orthogonal_limit
+        from ._data import row_columns
+        from ._terminal import Sheet, show
+
+        found = self.judge(table)
+        limit = orthogonal_limit(found.score_distances, found.limits)
+        about = row_columns(table)
+        beyond = found.flags > 0
+        rows = np.arange(len(beyond)) if self.every else np.flatnonzero(beyond | found.runs)
+        sheet = Sheet(
+            (*about, "alarm", "score_distance", "orthogonal_distance", "orthogonal_limit", "cells"),
+            [
+                (
+                    *(column[i] for column in about.values()),
+                    _alarm(Flag(int(found.flags[i])), bool(found.runs[i])),
+                    float(found.score_distances[i]),
+                    float(found.orthogonal_distances[i]),
+                    float(limit[i]),
+                    self._cells(table, i) if beyond[i] else "",
+                )
+                for i in rows.tolist()
+            ],
+        )
+        n, count = len(beyond), int(beyond.sum())
+        heading = (
+            f"{count} of {n} rows are beyond the {100 * self.level:g} % limits of "
+            f"{self.name} with {self.k} components (score distance {found.limits.score:.4g}, "
+            f"orthogonal distance {found.limits.orthogonal:.4g}); by chance it would be "
+            f"about {2 * (1 - self.level) * n:.2g}."
+        )
+        document = {
+            "estimator": self.name,
+            "level": self.level,
+            "rows": n,
+            "beyond": count,
+            "in_runs": int(found.runs.sum()),
+            "limits": {"score": found.limits.score, "orthogonal": found.limits.orthogonal},
+            "alarms": sheet.records(),
+        }
+        if first or sheet.rows:
+            show(sheet, output, document, heading if first else "")
+        return count
+
+    def _cells(self, table: Table, i: int) -> str:
+        from ..diagnostics import suspects
+        from ._data import frame
+
+        rows = frame(table, self.fitted)
+        one = rows.iloc[[i]] if hasattr(rows, "iloc") else rows[[i]]
+        return ", ".join(cell.column for cell in suspects(self.fitted, one, most=3))
+
+
+def _alarm(flag: Any, run: bool) -> str:
+    from ..diagnostics import Flag
+
+    words = {
+        Flag.REGULAR: "run" if run else "",
+        Flag.GOOD_LEVERAGE: "score",
+        Flag.ORTHOGONAL_OUTLIER: "orthogonal",
+        Flag.BAD_LEVERAGE: "both",
+    }
+    return words[flag]
+
+
+def growing(path: str, reading: Reading, fitted: Any, interval: float) -> Iterator[Table]:
+    """The rows of a text file, and those that are added to it, as tables; complete lines only."""
+    import tempfile
+
+    from ._data import read
+    from ._terminal import note
+
+    file = Path(path)
+    if path == "-" or file.suffix.lower() not in (".csv", ".tsv", ".txt"):
+        raise typer.BadParameter("--follow needs a text file that grows, such as .csv or .tsv.")
+    done, count, header = 0, 0, b""
+    with tempfile.TemporaryDirectory() as folder:
+        part = Path(folder) / f"rows{file.suffix}"
+        while True:
+            size = file.stat().st_size
+            if size < done:
+                note(f"{path} has become shorter: it is read from the beginning.")
+                done, count, header = 0, 0, b""
+            if size > done:
+                with file.open("rb") as stream:
+                    stream.seek(done)
+                    text = stream.read(min(size - done, reading.limit))
+                text = text[: text.rfind(b"\n") + 1]
+                if len(lines := text.splitlines()) > (done == 0):  # a header alone says nothing yet
+                    part.write_bytes(header + text)
+                    table = read(str(part), reading, fitted)
+                    yield replace(table, rows=table.rows + count)
+                    if done == 0 and table.named:
+                        header = lines[0] + b"\n"
+                    count += sum(bool(line.strip()) for line in lines) - (done == 0 and table.named)
+                    done += len(text)
+            time.sleep(interval)
