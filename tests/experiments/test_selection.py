@@ -1,11 +1,11 @@
-"""The two rules of choice, and that the nested one is blind to the test images."""
+"""The rules of choice: what they may see, and what they may not."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from tl1pca.experiments.methods import PCA
-from tl1pca.experiments.selection import halves, mean_and_error, nested, oracle, summarise
+from tl1pca.experiments.selection import mean_and_error, nested, oracle, other_images, summarize
 
 
 def frame(rows):
@@ -51,13 +51,26 @@ def test_nested_chooses_in_each_split():
     assert nested(frame(rows)).accuracy.tolist() == [0.1, 0.4]
 
 
-def test_halves_choose_on_one_half_and_read_the_other():
-    """Each half prefers another value, so that what is read is what the other half would not have chosen."""
-    rows = [(v, 5, s, 0.9 if (v == 1) == (s % 2 == 0) else 0.1, 0.5) for v in (1, 2) for s in range(4)]
-    assert halves(frame(rows)).accuracy.tolist() == [0.1] * 4
-    agreed = [(v, 5, s, 0.1 * v + 0.01 * s, 0.5) for v in (1, 2) for s in range(3)]
-    assert halves(frame(agreed)).accuracy == pytest.approx([0.2, 0.21, 0.22])
-    assert np.isnan(halves(frame(agreed[:1])).accuracy).all()
+def halved(rows):
+    """A table with the hits among ten test images of either half: (value, split, hits_0, hits_1)."""
+    table = frame([(v, 5, s, (a + b) / 20, 0.5) for v, s, a, b in rows])
+    hits = np.array([row[2:] for row in rows], dtype=float)
+    return table.assign(hits_0=hits[:, 0], hits_1=hits[:, 1], images_0=10.0, images_1=10.0)
+
+
+def test_what_is_read_had_no_say_in_the_choice():
+    """Each half of the images prefers another value, so that what is read is the other half's choice."""
+    rows = [(1, s, 9, 1) for s in range(3)] + [(2, s, 1, 9) for s in range(3)]
+    choice = other_images(halved(rows))
+    assert choice.accuracy.tolist() == [0.1] * 3
+    assert choice.value == 1
+    agreed = [(v, s, v, v + s) for v in (1, 2) for s in range(3)]
+    assert other_images(halved(agreed)).accuracy == pytest.approx([0.2, 0.25, 0.3])
+
+
+def test_other_images_need_images_in_both_halves():
+    empty = halved([(1, 0, 5, 0)]).assign(images_1=0.0)
+    assert np.isnan(other_images(empty).accuracy).all()
 
 
 def test_ties_go_to_fewer_components_then_to_the_first_value():
@@ -76,12 +89,12 @@ def test_a_method_without_parameter():
 
 
 def test_summary_pairs_the_splits_and_compares_with_print():
-    pca = frame([(np.nan, 5, s, x, 0.5) for s, x in enumerate((0.4, 0.6))]).assign(method=PCA)
-    other = frame([(1.0, 5, s, x, 0.5) for s, x in enumerate((0.5, 0.7))])
-    summary = summarise(pd.concat([other, pca]), {("s", 0): {"m": 60.0, PCA: 20.0}})
+    pca = halved([(np.nan, s, x, x) for s, x in enumerate((3, 5, 7))]).assign(method=PCA)
+    other = halved([(1.0, s, x, x) for s, x in enumerate((4, 6, 8))])
+    summary = summarize(pd.concat([other, pca]), {("s", 0): {"m": 60.0, PCA: 20.0}})
     row = summary[(summary["method"] == "m") & (summary["selection"] == "oracle")].iloc[0]
     assert row["accuracy"] == pytest.approx(60.0)
-    assert row["standard_error"] == pytest.approx(10.0)
+    assert row["standard_error"] == pytest.approx(20.0 / np.sqrt(3))
     assert row["difference"] == pytest.approx(10.0)
     assert row["difference_error"] == pytest.approx(0.0, abs=1e-9)
     assert row["within_two_se"]
@@ -91,7 +104,17 @@ def test_summary_pairs_the_splits_and_compares_with_print():
     assert not reference["within_two_se"]
 
 
-def test_one_number_has_no_error():
-    mean, error = mean_and_error(np.array([3.0]))
-    assert mean == 3.0
-    assert np.isnan(error)
+def test_fewer_than_three_splits_have_no_error_and_no_verdict():
+    for numbers in ([3.0], [3.0, 3.0]):
+        mean, error = mean_and_error(np.array(numbers))
+        assert mean == 3.0
+        assert np.isnan(error)
+    two = halved([(1.0, s, 5, 5) for s in range(2)])
+    summary = summarize(two, {("s", 0): {"m": 50.0}})
+    assert summary["standard_error"].isna().all()
+    assert summary["within_two_se"].isna().all()
+
+
+def test_an_error_of_zero_is_no_verdict():
+    same = halved([(1.0, s, 10, 10) for s in range(4)])
+    assert summarize(same, {("s", 0): {"m": 99.0}})["within_two_se"].isna().all()

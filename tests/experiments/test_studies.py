@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tl1pca.experiments.claims import HOLDS, OPEN, Claim, claims_table
 from tl1pca.experiments.engine import run
 from tl1pca.experiments.methods import (
     A_VALUES,
@@ -18,10 +19,10 @@ from tl1pca.experiments.methods import (
 )
 from tl1pca.experiments.output import Section, Table, number, write
 from tl1pca.experiments.page import build_page
-from tl1pca.experiments.reproduce import reproduce
-from tl1pca.experiments.sources import Images, Toy, builtin_images, jaffe, occlude, yale
+from tl1pca.experiments.reproduce import _notes, reproduce
+from tl1pca.experiments.sources import Images, Toy, builtin_images, jaffe, occlude, showable_images, yale
 from tl1pca.experiments.spec import Sample, Study
-from tl1pca.experiments.studies import convergence, faces, toy
+from tl1pca.experiments.studies import convergence, faces, operators, toy
 
 DIGITS = Images("digits", "digits", 8, 0.7, (0, 2), 10)
 
@@ -29,7 +30,15 @@ DIGITS = Images("digits", "digits", 8, 0.7, (0, 2), 10)
 def test_the_full_study_is_the_papers():
     study = faces.study((yale("folder"),), quick=False)
     per_method = {method.name: len(method.variants()) for method in study.methods}
-    assert per_method == {"Tl1PCA": 9, "PCA-Lp": 8, "lpSPCA": 8, "PCA-L1": 1, "PCA": 1, "raw pixels": 1}
+    assert per_method == {
+        "Tl1PCA": 9,
+        "Tl1PCA, Algorithm 1": 9,
+        "PCA-Lp": 8,
+        "lpSPCA": 8,
+        "PCA-L1": 1,
+        "PCA": 1,
+        "raw pixels": 1,
+    }
     assert (len(A_VALUES), len(P_VALUES), study.splits) == (9, 8, 15)
     assert study.sources[0].noises == (0, 8, 12)
     assert study.sources[0].dimensions == tuple(range(5, 86, 5))
@@ -60,10 +69,10 @@ def test_blocks_lie_inside_everywhere():
     assert corners == {(i, j) for i in range(3) for j in range(3)}
 
 
-def test_nearest_neighbour_matches_a_plain_computation():
+def test_nearest_neighbor_matches_a_plain_computation():
     sample = DIGITS.draw(2, 0, 0)
     estimator = classical_pca().build(None, 10, 0).fit(sample.X)
-    columns = faces.nearest_neighbour(estimator, sample, DIGITS)
+    columns = faces.nearest_neighbor(estimator, sample, DIGITS)
     assert columns["dimension"] == [5, 10]
     T, U = estimator.transform(sample.X)[:, :5], estimator.transform(sample.X_test)[:, :5]
     distance = ((U[:, None] - T[None]) ** 2).sum(axis=2)
@@ -76,10 +85,10 @@ def test_nearest_neighbour_matches_a_plain_computation():
 def test_the_choice_within_training_never_sees_the_test_images():
     sample = DIGITS.draw(0, 0, 0)
     estimator = classical_pca().build(None, 10, 0).fit(sample.X)
-    honest = faces.nearest_neighbour(estimator, sample, DIGITS)
+    honest = faces.nearest_neighbor(estimator, sample, DIGITS)
     rng = np.random.default_rng(0)
     nonsense = Sample(sample.X, sample.y, rng.normal(size=sample.X_test.shape), 0 * sample.y_test)
-    other = faces.nearest_neighbour(estimator, nonsense, DIGITS)
+    other = faces.nearest_neighbor(estimator, nonsense, DIGITS)
     assert other["train_accuracy"] == honest["train_accuracy"]
     assert other["accuracy"] != honest["accuracy"]
 
@@ -87,7 +96,7 @@ def test_the_choice_within_training_never_sees_the_test_images():
 def test_raw_pixels_are_read_once_at_full_width():
     sample = DIGITS.draw(0, 0, 0)
     estimator = raw_pixels().build(None, 10, 0).fit(sample.X)
-    assert faces.nearest_neighbour(estimator, sample, DIGITS)["dimension"] == [64]
+    assert faces.nearest_neighbor(estimator, sample, DIGITS)["dimension"] == [64]
 
 
 def test_tyler_is_a_fixed_point_that_ignores_lengths():
@@ -115,12 +124,19 @@ def test_toy_golden_numbers(data_home, tmp_path):
     }
     obtained = {key: round(float(table[key]), 2) for key in printed}
     assert obtained == printed
-    redraws = run(toy.redraw_study(True), tmp_path / "j" / "redraws.jsonl", only_kept=True)
-    verdicts = dict(row[::3] for row in toy.section(results, redraws).tables[0].rows)
+    verdicts = dict(row[::3] for row in toy_section(data_home, tmp_path, results).tables[0].rows)
     assert [name for name, verdict in verdicts.items() if verdict == "no"] == [
         "PCA-Lp p = 0.01",
         "lpSPCA p = 0.01",
     ]
+
+
+def toy_section(folder, tmp_path, one=None):
+    """The section when nothing but the figure may be there yet."""
+    studies = (toy.redraw_study(True), toy.clean_study(folder, True), toy.rounding_study(folder, True))
+    kept = [run(study, tmp_path / "k" / f"{study.name}.jsonl", only_kept=True) for study in studies]
+    one = one or run(toy.figure_study(folder), tmp_path / "k" / "toy.jsonl", only_kept=True)
+    return toy.section(toy.ToyResults(one, *kept))
 
 
 def test_redraws_have_the_known_means(tmp_path):
@@ -168,9 +184,10 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("faces")
     source = replace(DIGITS, title="digits <b>&</b>")
     methods = (tl1_pca((10.0, 1.0)), *faces.study((), quick=True).methods[1:])
-    study = Study("faces", (source,), methods, 2, faces.nearest_neighbour)
+    study = Study("faces", (source,), methods, 2, faces.nearest_neighbor)
     results = run(study, folder / "journal" / "faces.jsonl")
-    return faces.section(results, builtin=True), folder
+    rounding = run(faces.rounding_study((source,), quick=True), folder / "journal" / "rounding.jsonl")
+    return faces.section(results, rounding, builtin=True), folder
 
 
 def test_the_faces_section_reports_all_that_was_asked(written):
@@ -178,7 +195,7 @@ def test_the_faces_section_reports_all_that_was_asked(written):
     text = " ".join(section.paragraphs)
     assert "built-in images" in text
     names = [table.name for table in section.tables]
-    assert names == ["faces_published", "faces_digits", "faces_digits_time"]
+    assert names == ["faces_published", "faces_digits", "faces_digits_time", "faces_rounding"]
     columns = section.results["faces_summary"].columns
     for column in (
         "accuracy",
@@ -190,13 +207,44 @@ def test_the_faces_section_reports_all_that_was_asked(written):
     ):
         assert column in columns
     rules = section.results["faces_summary"].groupby("selection")["method"].nunique()
-    assert rules.to_dict() == {"nested": 6, "halves": 6, "oracle": 6}
-    assert any("raw pixels" in finding for finding in section.findings)
+    assert rules.to_dict() == {"nested": 7, "other images": 7, "oracle": 7}
+
+
+def test_two_splits_decide_nothing(written):
+    """No verdict, no error of two numbers, no nan: accuracies stand alone."""
+    section, _ = written
+    assert not section.findings
+    assert "So few splits" in section.paragraphs[0]
+    for table in section.tables[:2]:
+        cells = " ".join(cell for row in table.rows for cell in row)
+        assert "nan" not in cells
+        assert "±" not in cells
+        assert "yes" not in cells
+    decided = {claim.place for claim in section.claims if claim.verdict != OPEN}
+    assert decided == {"IV, Prop. 2"}  # orthonormality needs no splits
+
+
+def test_every_figure_says_what_it_is_in_the_paper(written):
+    section, _ = written
+    captions = [picture.caption for picture in (*section.pictures, *operators.section().pictures)]
+    assert sum("of the paper" in caption for caption in captions) >= 4
+    assert all("Yale" not in picture.name for picture in section.pictures)
+    assert section.pictures[0].name == "fig4_6_samples"
+
+
+def test_images_that_may_be_shown():
+    images, what = showable_images()
+    assert images.shape[0] == 6
+    assert 0.0 <= images.min() < images.max() <= 1.0
+    assert "public-domain" in what or "digits" in what
 
 
 def test_the_page_stands_alone_and_is_escaped(written):
     section, _ = written
-    page = build_page([section], command="tl1pca <x>", notes=["<i>"], partial=True)
+    claims = claims_table((Claim("II", "<u>", HOLDS, "1 & 2"),))
+    page = build_page([section], claims=claims, command="tl1pca <x>", notes=["<i>"], partial=True)
+    assert "<u>" not in page
+    assert "&lt;u&gt;" in page
     assert "digits <b>" not in page
     assert "digits &lt;b&gt;&amp;" in page
     assert "tl1pca &lt;x&gt;" in page
@@ -231,17 +279,58 @@ def test_a_folder_without_faces_is_an_error_for_faces(tmp_path):
         reproduce("faces", tmp_path / "out", data=tmp_path / "data")
 
 
+def test_a_chosen_database_must_be_there(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    for data, message in (
+        (tmp_path / "data", "No JAFFE in .*jaffe_32x32.mat"),
+        (None, "without a data folder"),
+    ):
+        monkeypatch.delenv("TL1PCA_DATA", raising=False)
+        with pytest.raises(FileNotFoundError, match=message):
+            reproduce("faces", tmp_path / "out", data=data, source="jaffe")
+    with pytest.raises(ValueError, match="source must be one of"):
+        reproduce("faces", tmp_path / "out", source="olivetti")
+    with pytest.raises(ValueError, match="splits must be at least 1"):
+        reproduce("faces", tmp_path / "out", splits=0)
+
+
+@pytest.mark.parametrize(
+    ("which", "present", "source", "expected"),
+    [
+        ("operators", (), None, []),
+        ("toy", (), None, ["toy points"]),
+        ("faces", (), None, ["No Yale or JAFFE"]),
+        ("faces", ("yale",), None, ["JAFFE was not given"]),
+        ("faces", ("jaffe",), None, ["Yale was not given"]),
+        ("faces", ("jaffe",), "jaffe", []),
+        ("all", ("yale", "jaffe"), None, ["toy points"]),
+    ],
+)
+def test_notes_name_what_is_missing_and_nothing_else(which, present, source, expected):
+    images = tuple({"yale": yale, "jaffe": jaffe}[name]("") for name in present)
+    notes = _notes(which, "", images, source, quick=False, splits=None)
+    assert len(notes) == len(expected)
+    assert all(words in note for words, note in zip(expected, notes))
+
+
+def test_more_splits_add_to_the_kept_ones():
+    few, many = (faces.study((DIGITS,), quick=True, splits=splits) for splits in (2, 90))
+    assert many.splits == 90
+    kept = [few.key(cell) for cell in few.cells()]
+    assert kept == [many.key(cell) for cell in many.cells()][: len(kept)]
+
+
 def test_nothing_to_tell_yet(tmp_path):
     study = faces.study((DIGITS,), quick=True)
     empty = run(study, tmp_path / "j" / "faces.jsonl", only_kept=True)
-    section = faces.section(empty, builtin=True)
+    section = faces.section(empty, empty, builtin=True)
     assert isinstance(section, Section)
     assert "No split is complete" in section.paragraphs[0]
     section = convergence.section(run(convergence.study("", (), True), tmp_path / "c", only_kept=True))
     assert not section.tables
-    one, many = toy.figure_study(""), toy.redraw_study(True)
-    section = toy.section(run(one, tmp_path / "t", only_kept=True), run(many, tmp_path / "r", only_kept=True))
+    section = toy_section("", tmp_path)
     assert not section.pictures
+    assert {claim.verdict for claim in section.claims} == {OPEN}
 
 
 def test_markdown_escapes_what_would_break_a_table():

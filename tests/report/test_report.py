@@ -20,8 +20,10 @@ from support import ESTIMATORS, gaussian, name, subspace_angle
 from tl1pca import TL1SubspacePCA
 from tl1pca.datasets import load_table, make_contaminated
 from tl1pca.diagnostics import diagnose, principal_angles
+from tl1pca.preprocessing import MADScaler
 from tl1pca.report import render_report, write_report
-from tl1pca.report._analysis import analyse, unusual
+from tl1pca.report._analysis import analyse
+from tl1pca.report._levels import levels, limits_at
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -72,7 +74,7 @@ def test_numbers_are_those_of_the_estimator(estimator):
     fitted = clone(estimator).set_params(n_components=2).fit(X)
     page = render_report(X, estimator=fitted)
     data, found = content(page), diagnose(fitted, X)
-    rows = np.array(data["row"])
+    rows = np.array(data["row"]) - 1  # people count from 1
     assert sorted(rows) == list(range(60))
     np.testing.assert_array_equal(data["flag"], found.flags[rows])
     np.testing.assert_allclose(data["sd"], found.score_distances[rows], rtol=1e-5)
@@ -90,7 +92,7 @@ def test_default_is_the_robust_estimator():
     X, _, _ = make_contaminated(200, 8, 2, fraction=0.2, random_state=0)
     expected = TL1SubspacePCA(random_state=0).fit(X)
     data = content(render_report(X))
-    assert sorted(data["row"][: data["listed"]]) == np.flatnonzero(expected.flags_).tolist()
+    assert sorted(data["row"][: data["listed"]]) == (np.flatnonzero(expected.flags_) + 1).tolist()
 
 
 def test_classical_numbers_and_the_rows_it_points_at():
@@ -101,12 +103,12 @@ def test_classical_numbers_and_the_rows_it_points_at():
     page = render_report(X, estimator=fitted)
     classical = PCA(2).fit(X)
     found, data = diagnose(classical, X), content(page)
-    rows = np.array(data["row"])[data["points"]]
+    rows = np.array(data["row"])[data["points"]] - 1
     np.testing.assert_allclose(data["classical"]["sd"], found.score_distances[rows], rtol=1e-5)
     np.testing.assert_allclose(data["classical"]["od"], found.orthogonal_distances[rows], rtol=1e-5)
     angle = subspace_angle(fitted.components_, classical.components_[:1])
     assert angle > 80
-    assert f"The first classical component points at rows 3 and 7: it lies {angle:.0f}° off" in text(page)
+    assert f"The first classical component points at rows 4 and 8: it lies {angle:.0f}° off" in text(page)
     assert f"{principal_angles(fitted, classical)[0]:.0f}°" in text(page)
     assert "Do not use the components of classical PCA" in text(page)
 
@@ -115,8 +117,8 @@ def test_unusual_variables_of_a_spike_are_the_spiked_one():
     X = gaussian(200, 8, seed=2, decay=0.8)
     X[5, 6] += 40.0
     analysis = analyse(X, TL1SubspacePCA(2, random_state=0), [f"v{j}" for j in range(8)], None)
-    details = unusual(analysis, np.array([5]))
-    assert details.variables[0, 0] == 6
+    details = analysis.unusual(np.array([5]))
+    assert details.columns[0, 0] == 6
     assert not details.by_score[0]
     fitted = analysis.estimator
     residuals = X - fitted.inverse_transform(fitted.transform(X))
@@ -125,14 +127,65 @@ def test_unusual_variables_of_a_spike_are_the_spiked_one():
     np.testing.assert_allclose(details.values[0, 0], residuals[5, 6] / spread[6], rtol=1e-10)
 
 
+@pytest.mark.parametrize("column", range(13))
+def test_one_wrong_cell_is_named_whatever_it_is_tied_to(column):
+    from sklearn.datasets import load_wine
+
+    X = load_wine().data.copy()
+    X[10, column] *= 100.0  # a decimal point lost
+    analysis = analyse(X, make_pipeline(MADScaler(), TL1SubspacePCA()))
+    details = analysis.unusual(np.array([10]))
+    assert details.columns[0, 0] == column
+    assert details.values[0, 0] > 10
+    assert np.isnan(details.values[0, 1:]).all()  # what it did to the others is not their fault
+
+
+def test_of_two_columns_along_a_line_the_wilder_one_is_named():
+    t = np.random.default_rng(0).normal(size=100)
+    X = np.column_stack([t, 2 * t]) + 0.01 * np.random.default_rng(1).normal(size=(100, 2))
+    X[3, 1] = 500.0
+    analysis = analyse(X, TL1SubspacePCA(1))
+    assert analysis.unusual(np.array([3])).columns[0, 0] == 1
+
+
 def test_unusual_variables_of_a_leverage_point_share_its_score_distance():
     X = gaussian(200, 3, seed=3)
     X[0] = X.mean(axis=0) + np.array([60.0, 0.0, 0.0])
     analysis = analyse(X, TL1SubspacePCA(3, random_state=0), None, None)
-    details = unusual(analysis, np.array([0]))
+    details = analysis.unusual(np.array([0]))
     assert details.by_score[0]
-    assert details.variables[0, 0] == 0
-    np.testing.assert_allclose(details.values.sum(), 1.0)  # all three variables are named
+    assert details.columns[0, 0] == 0
+    np.testing.assert_allclose(np.nansum(details.values), 1.0, atol=0.01)  # small shares are not named
+
+
+# ------------------------------------------------------------------------------- levels
+def test_limits_at_other_levels_are_those_of_clean_rows():
+    X, _, _ = make_contaminated(20_000, 10, 3, kind="clean", random_state=0)
+    analysis = analyse(X, TL1SubspacePCA(3, random_state=0))
+    at = levels(analysis)["at"]
+    assert at[levels(analysis)["chosen"]]["level"] == analysis.level == 0.99
+    for entry in at:
+        _, far, off, both = entry["counts"]
+        # Each limit keeps its share of clean rows, about: the law of the distances is an approximation.
+        for beyond in (far + both, off + both):
+            assert 0.4 * (1 - entry["level"]) < (beyond + 1) / len(X) < 2 * (1 - entry["level"]) + 3 / len(X)
+    assert limits_at(analysis, 0.99) == analysis.found.cutoffs
+    scores = [entry["score"] for entry in at]
+    assert scores == sorted(scores)
+
+
+def test_the_level_of_the_fit_counts_its_flags():
+    X, _, _ = make_contaminated(300, 6, 2, fraction=0.2, random_state=0)
+    for estimator in (TL1SubspacePCA(2, random_state=0), PCA(2)):
+        page = render_report(X, estimator=estimator)
+        found, at = diagnose(clone(estimator).fit(X), X), content(page)["levels"]
+        assert at["at"][at["chosen"]]["counts"] == np.bincount(found.flags, minlength=4).tolist()
+
+
+def test_too_few_rows_have_no_levels():
+    page = render_report(gaussian(4, 3))
+    assert content(page)["levels"] is None
+    assert 'id="level"' not in page
 
 
 # ------------------------------------------------------------------------------- names
@@ -182,7 +235,7 @@ def test_column_names_of_a_frame(frame):
 def test_labels_of_an_index_that_does_not_only_count():
     X = pd.DataFrame(gaussian(40, 2), columns=["a", "b"], index=[f"sample {i}" for i in range(40)])
     data = content(render_report(X))
-    assert all(label == f"sample {row}" for label, row in zip(data["label"], data["row"]))
+    assert all(label == f"sample {row - 1}" for label, row in zip(data["label"], data["row"]))
 
 
 # ------------------------------------------------------------------------------- sentences
@@ -200,7 +253,7 @@ def test_no_outliers():
     assert "None of the 60 rows is flagged" in said
     assert "No row needs attention" in said
     assert "No row is flagged." in said
-    assert "nothing here that turns classical PCA" in said
+    assert "nothing in these data distorts classical PCA" in said
     assert "flagged rows" not in said.replace("Flagged rows", "").replace("0 flagged rows", "")
 
 
@@ -209,19 +262,19 @@ def test_one_outlier_is_singular():
     X[7] += [0, 0, 30, -20]
     said = text(render_report(X, estimator=TL1SubspacePCA(2, random_state=0)))
     assert "1 of 60 rows (1.7 %) is flagged: 1 bad leverage point." in said or "1 orthogonal outlier." in said
-    assert "Furthest out is row 7 (counted from 0); its distance is" in said
-    assert "component points at row 7: " in said
+    assert "Furthest out is row 8 (counted from 1); its distance is" in said
+    assert "component points at row 8: " in said
     assert "Look at the flagged row and" in said
-    assert "Do not use the components of classical PCA for these data: the flagged row turned them" in said
+    assert "Do not use the components of classical PCA for these data: the flagged row moved them" in said
     assert "1 rows" not in said
 
 
 def test_leverage_points_only():
-    X = clean()
+    X = np.vstack([clean(), clean() + 1e-3])
     X[[3, 4, 5]] += [70.0, 0, 0, 0]
     said = text(render_report(X, estimator=TL1SubspacePCA(2, random_state=0)))
-    assert "3 of 60 rows (5 %) are flagged: 3 good leverage points." in said
-    assert "These rows are far from the centre but in line with the others" in said
+    assert "3 of 120 rows (2.5 %) are flagged: 3 good leverage points." in said
+    assert "These rows are far from the center but in line with the others" in said
     assert "if so, keep them" in said
 
 
@@ -255,7 +308,12 @@ def test_classical_pca_is_not_compared_with_itself():
 def test_different_units_are_noticed():
     X = gaussian(80, 4)
     X[:, 2] *= 5000
-    assert "“x2” has the largest" in text(render_report(X))
+    said = text(render_report(X))
+    assert "fold (“x2” against" in said
+    assert "scale them first: --scale robust on the command line" in said
+    assert "scale them first" not in text(
+        render_report(X, estimator=make_pipeline(MADScaler(), TL1SubspacePCA()))
+    )
 
 
 # ------------------------------------------------------------------------------- many rows
@@ -265,7 +323,7 @@ def test_of_many_rows_the_figures_show_a_sample_and_say_so():
     page = render_report(X, estimator=fitted)
     data, flagged = content(page), np.flatnonzero(fitted.flags_)
     assert len(data["points"]) == 4000
-    assert sorted(data["row"][: data["listed"]]) == flagged.tolist()  # the table holds them all
+    assert sorted(data["row"][: data["listed"]]) == (flagged + 1).tolist()  # the table holds them all
     assert data["points"][:1000] == list(range(1000))  # the furthest out are drawn
     assert np.all(np.diff(data["times"][: data["listed"]]) <= 1e-3)
     assert (
@@ -304,11 +362,12 @@ def test_degenerate_data_still_give_a_page(X):
         (
             {"X": np.full((30, 3), np.nan)},
             ValueError,
-            "90 entries of X are missing or infinite, the first in row 0",
+            "90 entries of X are missing or infinite, the first in row 1 (index 0), column 'x0'",
         ),
         ({"X": gaussian(30, 3) * 1e200}, ValueError, "other units"),
-        ({"estimator": make_pipeline(StandardScaler(), PCA(1))}, TypeError, "For a pipeline, pass the rows"),
-        ({"estimator": PCA(2).fit(gaussian(30, 5))}, ValueError, "fitted to 5 columns, X has 3"),
+        ({"estimator": make_pipeline(PCA(1), StandardScaler())}, TypeError, "or a pipeline that ends in one"),
+        ({"estimator": PCA(2).fit(gaussian(30, 5))}, ValueError, "X has 3 features, PCA was fitted to 5"),
+        ({"row_numbers": [1, 2]}, ValueError, "row_numbers must be 30 whole numbers"),
         ({"X": [["a", "b", "c"]] * 30}, ValueError, "could not convert"),
     ],
 )
@@ -342,7 +401,7 @@ def test_a_folder_that_does_not_exist_or_a_path_that_is_a_folder(tmp_path):
 
 
 def test_the_missing_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=re.escape("pip install 'tl1pca[report]'")):
         render_report(gaussian(30, 3))
 
@@ -353,6 +412,6 @@ def test_octane_finds_the_six_samples_with_alcohol(data_home):
     X = table[:, 1:227]
     page = render_report(X, estimator=TL1SubspacePCA(2, random_state=0), columns=columns[1:227])
     data = content(page)
-    assert sorted(np.array(data["row"][: data["listed"]]) + 1) == [25, 26, 36, 37, 38, 39]
+    assert sorted(data["row"][: data["listed"]]) == [25, 26, 36, 37, 38, 39]
     assert "6 of 39 rows (15 %) are flagged" in text(page)
     assert unescape(page).count("V226") >= 1

@@ -48,35 +48,74 @@ def canvas(rows: int, columns: int, size: tuple[float, float], **options: Any) -
     return figure, axes
 
 
-def operators_near_and_far(t: Array, curves: Sequence[tuple[str, Array]]) -> Figure:
-    """Fig. 1: rho_1 and mu_1/2 for small and for large t."""
-    figure, axes = canvas(1, 2, (7.2, 2.9))
-    for ax, reach in zip(axes.flat, (0.2, t.max())):
-        keep = t <= reach
+def operators_near_and_far(ranges: Sequence[tuple[Array, Sequence[tuple[str, Array]]]]) -> Figure:
+    """Fig. 1: rho_1 and mu_1/2 for small and for large t, given as (t, curves) for each panel."""
+    figure, axes = canvas(1, 2, (7.6, 3.1))
+    for ax, (t, curves) in zip(axes.flat, ranges):
         for (label, values), (color, dash) in zip(curves, ((RED, "-"), (BLUE, "--"))):
-            ax.plot(t[keep], values[keep], color=color, ls=dash, lw=1.8, label=label)
-        ax.locator_params(axis="x", nbins=5)
-        ax.set_xlabel("|t|", fontsize=9)
-    axes[0, 0].set_title("(a) small |t|: slope 2 against an infinite one", fontsize=9)
-    axes[0, 1].set_title("(b) large |t|: bounded against unbounded", fontsize=9)
-    axes[0, 1].axhline(2.0, color=GREY, lw=0.8, ls=":")
-    axes[0, 1].legend(frameon=False, fontsize=8)
+            ax.plot(t, values, color=color, ls=dash, lw=1.8, label=label)
+        ax.set(xlim=(t.min(), t.max()), ylim=(0, 1.6))
+        ax.locator_params(axis="x", nbins=6)
+        ax.set_xlabel("t", fontsize=10)
+        ax.legend(frameon=False, fontsize=9, loc="upper center")
+    axes[0, 0].set_title("(a) small |t|: slope 2 against an infinite one", fontsize=10)
+    axes[0, 1].set_title("(b) large |t|: bounded against unbounded", fontsize=10)
+    axes[0, 1].axhline(2.0, color=GREY, lw=0.9, ls=":")
+    axes[0, 1].annotate("asymptote a + 1", (-19.0, 2.08), fontsize=9, color="#444444")
+    axes[0, 1].set_ylim(0, 5)
     return figure
 
 
 def operators_together(t: Array, curves: Sequence[tuple[str, Array]], asymptote: float) -> Figure:
     """Fig. 2: the operators together, with the asymptote of the transformed l1."""
-    figure, axes = canvas(1, 1, (6.2, 3.2))
+    figure, axes = canvas(1, 1, (6.4, 3.4))
     ax = axes[0, 0]
     looks = ((BLACK, ":"), (PURPLE, "-."), (BLUE, "--"), (RED, "-"))
     for (label, values), (color, dash) in zip(curves, looks):
         ax.plot(t, values, color=color, ls=dash, lw=1.8, label=label)
-    ax.axhline(asymptote, color=GREY, lw=0.8, ls=":")
+    ax.axhline(asymptote, color=GREY, lw=0.9, ls=":")
     where = ("axes fraction", "data")
-    ax.annotate("asymptote a + 1", (1.02, asymptote), xycoords=where, va="center", fontsize=8)
-    ax.set(ylim=(0, 4.5), xlim=(t.min(), t.max()))
-    ax.set_xlabel("t", fontsize=9)
-    ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    ax.annotate("asymptote a + 1", (1.02, asymptote), xycoords=where, va="center", fontsize=9)
+    ax.set(ylim=(0, 5), xlim=(t.min(), t.max()))
+    ax.set_xlabel("t", fontsize=10)
+    ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def contours(panels: Sequence[tuple[str, Array, Array, Array]]) -> Figure:
+    """Unit contours of the transformed l1 beside those of a power, in all four quarters.
+
+    Parameters
+    ----------
+    panels : sequence of (title, x, y of Tl1, y of the power)
+        One quarter, x from 0 to 1.
+    """
+    figure, axes = canvas(1, len(panels), (2.7 * len(panels), 3.2), sharex=True, sharey=True)
+    for ax, (title, x, ours, power) in zip(axes.flat, panels):
+        for y, label, color, dash in ((ours, "Tl1", RED, "-"), (power, title.split(" and ")[1], BLUE, "--")):
+            for i, (sx, sy) in enumerate(((1, 1), (-1, 1), (1, -1), (-1, -1))):
+                ax.plot(sx * x, sy * y, color=color, ls=dash, lw=1.7, label=None if i else label)
+        ax.set(xlim=(-1.1, 1.1), ylim=(-1.1, 1.1), aspect="equal")
+        ax.set_title(title, fontsize=10)
+        ax.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9, loc="upper right")
+    return figure
+
+
+def sample_images(rows: Sequence[tuple[str, Array]]) -> Figure:
+    """Fig. 4 and 6: the same images, one row for each noise level.
+
+    Parameters
+    ----------
+    rows : sequence of (label, images of shape (n, side, side))
+    """
+    n = len(rows[0][1])
+    figure, axes = canvas(len(rows), n, (1.05 * n + 0.7, 1.1 * len(rows)))
+    for line, (label, images) in zip(axes, rows):
+        for ax, image in zip(line, images):
+            ax.imshow(image, cmap="gray", vmin=0.0, vmax=1.0, interpolation="nearest")
+            ax.set(xticks=[], yticks=[])
+            ax.spines[["left", "bottom"]].set_visible(False)
+        line[0].set_ylabel(label, fontsize=10)
     return figure
 
 
@@ -92,22 +131,22 @@ def toy_panels(
     panels : sequence of (title, lines)
         A line is (label, direction in degrees, angle to the ideal direction).
     """
-    figure, axes = canvas(1, len(panels), (2.75 * len(panels), 3.1), sharex=True, sharey=True)
+    figure, axes = canvas(-(-len(panels) // 2), 2, (7.6, 7.2), sharex=True, sharey=True)
     for ax, (title, lines) in zip(axes.flat, panels):
         ax.plot([-6, 6], [-6, 6], color=BLACK, lw=0.9, label="ideal, 45°")
         ax.plot(*X[~outlier].T, "o", ms=3, color="#1f3a5f", alpha=0.75)
         ax.plot(*X[outlier].T, "*", ms=8, color=RED, mec="white", mew=0.4)
         if outlier.any():
             ax.annotate(
-                "outliers", X[outlier].max(axis=0), (5, -6), textcoords="offset points", fontsize=7, color=RED
+                "outliers", X[outlier].max(axis=0), (5, -6), textcoords="offset points", fontsize=9, color=RED
             )
         for (label, direction, angle), style in zip(lines, SERIES):
             w = 8.0 * np.array([np.cos(np.radians(direction)), np.sin(np.radians(direction))])
             text = f"{label}: {angle:.1f}°"
             ax.plot([-w[0], w[0]], [-w[1], w[1]], color=style["color"], ls=style["ls"], lw=1.7, label=text)
         ax.set(xlim=(-6, 6), ylim=(-6.5, 6.5), aspect="equal")
-        ax.set_title(title, fontsize=9)
-        ax.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=6.5, loc="lower right")
+        ax.set_title(title, fontsize=10)
+        ax.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9, loc="lower right")
     return figure
 
 
@@ -136,36 +175,36 @@ def angle_distribution(groups: Sequence[tuple[str, str, Array]], note: str) -> F
     ax.annotate(
         "mean", (1.01, len(groups) + 0.75), xycoords=("axes fraction", "data"), fontsize=8, color=GREY
     )
-    ax.set_yticks(range(len(groups), 0, -1), [label for label, _, _ in groups], fontsize=8)
+    ax.set_yticks(range(len(groups), 0, -1), [label for label, _, _ in groups], fontsize=9)
     ax.set(xlim=(0, None), ylim=(0.4, len(groups) + 0.6))
     ax.set_xlabel(note, fontsize=9)
     ax.grid(axis="x", lw=0.4, alpha=0.5)
     return figure
 
 
-def accuracy_curves(panels: Sequence[tuple[str, Sequence[tuple[str, str, Array, Array]]]]) -> Figure:
+def accuracy_curves(panels: Sequence[tuple[str, Sequence[tuple[str, Array, Array]]]]) -> Figure:
     """Fig. 5 and 7: accuracy against the number of components.
 
     Parameters
     ----------
     panels : sequence of (title, curves)
-        A curve is (method, label, dimensions, accuracy in percent); one
-        without dimensions is a level.
+        A curve is (method, dimensions, accuracy in percent); one without
+        dimensions is a level.
     """
-    figure, axes = canvas(1, len(panels), (3.3 * len(panels), 3.5), sharex=True)
+    figure, axes = canvas(1, len(panels), (3.3 * len(panels), 3.9), sharex=True)
     for ax, (title, curves) in zip(axes.flat, panels):
-        for method, label, dimension, accuracy in curves:
+        for method, dimension, accuracy in curves:
             style = STYLE[method]
             if len(dimension):
-                ax.plot(dimension, accuracy, lw=1.4, ms=3, label=label, **style)
+                ax.plot(dimension, accuracy, lw=1.4, ms=3.5, label=method, **style)
             else:
-                ax.axhline(accuracy[0], color=style["color"], ls=style["ls"], lw=1.1, label=label)
+                ax.axhline(accuracy[0], color=style["color"], ls=style["ls"], lw=1.2, label=method)
         ax.set_title(title, fontsize=9)
-        ax.set_xlabel("number of components", fontsize=9)
+        ax.set_xlabel("number of components", fontsize=10)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.grid(lw=0.4, alpha=0.5)
-        ax.legend(frameon=True, framealpha=0.85, edgecolor="none", fontsize=6.5, loc="lower right")
-    axes[0, 0].set_ylabel("accuracy on the test images, %", fontsize=9)
+    axes[0, 0].set_ylabel("accuracy on the test images, %", fontsize=10)
+    _shared_legend(figure, axes)
     return figure
 
 
@@ -177,23 +216,59 @@ def parameter_curves(panels: Sequence[tuple[str, Sequence[tuple[str, Array, Arra
     panels : sequence of (title, curves)
         A curve is (method, values, mean, standard error), in percent.
     """
-    figure, axes = canvas(1, len(panels), (3.3 * len(panels), 3.1), sharey=True)
+    figure, axes = canvas(1, len(panels), (3.3 * len(panels), 3.6), sharey=True)
+    bars = not any(np.isnan(error).any() for _, curves in panels for *_, error in curves)
     for ax, (title, curves) in zip(axes.flat, panels):
         for shift, (method, values, mean, error) in zip((1.0, 1.09, 1 / 1.09, 1.18), curves):
             ax.errorbar(
-                values * shift, mean, error, lw=1.3, ms=4, elinewidth=0.8, label=method, **STYLE[method]
+                values * shift,
+                mean,
+                error if bars else None,
+                lw=1.3,
+                ms=4,
+                elinewidth=0.8,
+                label=method,
+                **STYLE[method],
             )
         ax.set_xscale("log")
         ax.set_title(title, fontsize=9)
-        ax.set_xlabel("a (Tl1PCA) or p", fontsize=9)
+        ax.set_xlabel("a (Tl1PCA) or p", fontsize=10)
         ax.grid(lw=0.4, alpha=0.5)
-    axes[0, 0].set_ylabel("accuracy, % (± 1 s.e.)", fontsize=9)
-    axes[0, 0].legend(frameon=True, framealpha=0.85, edgecolor="none", fontsize=7, loc="best")
+    axes[0, 0].set_ylabel(f"accuracy, %{' (± 1 s.e.)' if bars else ''}", fontsize=10)
+    _shared_legend(figure, axes)
+    return figure
+
+
+def _shared_legend(figure: Figure, axes: Array) -> None:
+    """One legend for all panels, below them, at the size of the text."""
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    columns = min(4, len(labels))
+    figure.legend(handles, labels, frameon=False, fontsize=10, ncols=columns, loc="outside lower center")
+
+
+def objective_curves(panels: Sequence[tuple[str, Sequence[tuple[str, Array]]]]) -> Figure:
+    """Fig. 8: objective against iteration, the curves of a data set over each other.
+
+    Parameters
+    ----------
+    panels : sequence of (title, curves)
+        A curve is (label, objective at the start and after each iteration).
+    """
+    figure, axes = canvas(1, len(panels), (3.2 * len(panels), 3.2))
+    for ax, (title, curves) in zip(axes.flat, panels):
+        for (label, path), style in zip(curves, SERIES):
+            ax.plot(np.arange(len(path)), path, lw=1.5, ms=4, label=label, **style)
+        ax.set_title(title, fontsize=10)
+        ax.set_xlabel("iteration", fontsize=10)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.ticklabel_format(axis="y", useOffset=False)
+        ax.legend(frameon=True, framealpha=0.85, edgecolor="none", fontsize=9, loc="best")
+    axes[0, 0].set_ylabel("objective", fontsize=10)
     return figure
 
 
 def objective_paths(panels: Sequence[tuple[str, Sequence[tuple[str, Array]]]]) -> Figure:
-    """Fig. 8: objective against iteration, as a share of its final value.
+    """Objective against iteration, as a share of its final value.
 
     Parameters
     ----------
@@ -202,20 +277,20 @@ def objective_paths(panels: Sequence[tuple[str, Sequence[tuple[str, Array]]]]) -
     """
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    figure, axes = canvas(rows, columns, (2.6 * columns, 2.3 * rows))
+    figure, axes = canvas(rows, columns, (2.9 * columns, 2.5 * rows + 0.4))
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
     for ax, (title, curves) in zip(axes.flat, panels):
         for (label, path), style in zip(curves, SERIES):
             steps = np.arange(len(path))
             ax.plot(steps, path / path[-1], lw=1.3, ms=2.5, label=label, **style)
-        ax.set_title(title, fontsize=8.5)
-        ax.set_xlabel("iteration", fontsize=8)
+        ax.set_title(title, fontsize=10)
+        ax.set_xlabel("iteration", fontsize=9)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.ticklabel_format(axis="y", useOffset=False)
-    axes[0, 0].legend(frameon=False, fontsize=7, loc="lower right")
     for ax in axes[:, 0]:
-        ax.set_ylabel("objective / final objective", fontsize=8)
+        ax.set_ylabel("share of the final objective", fontsize=9)
+    _shared_legend(figure, axes)
     return figure
 
 
@@ -229,14 +304,14 @@ def iteration_counts(panels: Sequence[tuple[str, Sequence[Sequence[Any]]]], clai
     claimed : int
         What the paper says.
     """
-    figure, axes = canvas(1, len(panels), (3.9 * len(panels) + 1.5, 3.2), sharey=True)
+    figure, axes = canvas(1, len(panels), (3.9 * len(panels) + 1.9, 3.4), sharey=True)
     for ax, (title, curves) in zip(axes.flat, panels):
         _iteration_panel(ax, curves, claimed)
         ax.set_title(title, fontsize=9)
     axes[0, 0].set_ylabel("iterations, first component", fontsize=9)
     axes[0, 0].set_ylim(bottom=0)
     figure.legend(
-        *axes[0, 0].get_legend_handles_labels(), frameon=False, fontsize=7, loc="outside right center"
+        *axes[0, 0].get_legend_handles_labels(), frameon=False, fontsize=9, loc="outside right center"
     )
     return figure
 

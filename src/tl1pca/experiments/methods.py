@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import operators
 from ..estimators import L1PCA, R1PCA, TL1PCA, DispersionPCA, LpPCA, SparseLpPCA
-from ..solvers import PaperAscent
+from ..geometry import polar
+from ..solvers import FixedPoint, PaperAscent
 from .spec import Method
 
 Array = NDArray[Any]
@@ -27,6 +28,9 @@ P_VALUES = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1, 0.01, 0.001)
 TL1, LP, LPS, L1, PCA, RAW = "Tl1PCA", "PCA-Lp", "lpSPCA", "PCA-L1", "PCA", "raw pixels"
 PUBLISHED_TL1, TIGHT_TL1 = "Tl1PCA, Algorithm 1", "Algorithm 1, tolerance 1e-12"
 LP_ASCENT = "PCA-Lp, ascent"
+L1_BY_CHANCE = "PCA-L1, factor left to rounding"
+#: Relative size of a change of the data that stands for rounding.
+ROUNDING = 1e-14
 
 
 class TylerPCA(TransformerMixin, BaseEstimator):
@@ -65,6 +69,81 @@ class TylerPCA(TransformerMixin, BaseEstimator):
         """Scores of the rows of X."""
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False) @ self.components_.T)
+
+
+class Jitter(TransformerMixin, BaseEstimator):
+    """Changes every entry by some roundings: what depends on it depends on the machine.
+
+    Parameters
+    ----------
+    seed : float, default=0
+    size : float, default=1e-14
+        Relative size of the changes.
+    """
+
+    def __init__(self, seed: float = 0, size: float = ROUNDING):
+        self.seed = seed
+        self.size = size
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Nothing is learnt."""
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """X, slightly changed."""
+        data = np.asarray(X, dtype=np.float64)
+        return data * (1.0 + self.size * np.random.default_rng(int(self.seed)).normal(size=data.shape))
+
+
+class ChancePolar(FixedPoint):
+    """The published step with whichever polar factor comes out, as a plain SVD gives it.
+
+    Parameters
+    ----------
+    seed : float, default=0
+        Of the roundings added to the gradient.
+    max_iter : int, default=1000
+    """
+
+    def __init__(self, seed: float = 0, max_iter: int = 1000):
+        super().__init__(max_iter=max_iter)
+        self.seed = seed
+
+    def _step(self, G: Array, W: Array) -> Array:
+        rng = np.random.default_rng(int(self.seed))
+        return polar(G + ROUNDING * np.abs(G).max(initial=0.0) * rng.normal(size=G.shape))
+
+
+def rounding_methods(seeds: int) -> tuple[Method, ...]:
+    """The methods of the faces at one parameter each, on data that differ by roundings only."""
+    values = tuple(float(seed) for seed in range(1, seeds + 1))
+
+    def jittered(name: str, estimator: BaseEstimator) -> Method:
+        components = f"{type(estimator).__name__.lower()}__n_components"
+        return Method(name, make_pipeline(Jitter(), estimator), "jitter__seed", values, components)
+
+    chance = DispersionPCA(operator=operators.Lp(p=1), solver=ChancePolar(), extraction="joint", center=None)
+    return (
+        Method(L1_BY_CHANCE, chance, "solver__seed", values),
+        jittered(L1, L1PCA(center=None)),
+        jittered(f"{LP} p = 0.5", LpPCA(p=0.5, solver="paper", greedy=False, center=None)),
+        jittered(f"{LPS} p = 0.5", SparseLpPCA(p=0.5, center=None)),
+        jittered(f"{TL1} a = 1", TL1PCA(a=1.0, center=None)),
+    )
+
+
+def toy_rounding_methods(seeds: int) -> tuple[Method, ...]:
+    """The two published iterations at p = 0.01, on points that differ by roundings only."""
+    values = tuple(float(seed) for seed in range(1, seeds + 1))
+    lp = LpPCA(p=0.01, solver="paper", greedy=False, center=None)
+    sparse = SparseLpPCA(p=0.01, center=None)
+    return tuple(
+        Method(name, make_pipeline(Jitter(size=1e-15), estimator), "jitter__seed", values, components)
+        for name, estimator, components in (
+            (LP, lp, "lppca__n_components"),
+            (LPS, sparse, "sparselppca__n_components"),
+        )
+    )
 
 
 def lp_spca(values: tuple[float, ...]) -> Method:

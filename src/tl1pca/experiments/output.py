@@ -11,9 +11,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._files import write_atomically
+
+if TYPE_CHECKING:
+    from .claims import Claim
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ class Section:
     results: dict[str, Any] = field(default_factory=dict)
     #: One-line findings for the top of the page.
     findings: tuple[str, ...] = ()
+    #: What the study says of the sentences of the paper.
+    claims: tuple[Claim, ...] = ()
 
 
 def write_section(section: Section, folder: Path) -> None:
@@ -126,15 +131,29 @@ def number(x: float, digits: int = 1) -> str:
     return "-" if math.isnan(x) else f"{x:.{digits}f}"
 
 
-def paired(difference: float, error: float) -> str:
-    """A difference with its standard error.
+def with_error(x: float, error: float, digits: int = 1) -> str:
+    """A number with its standard error, or alone where there is none.
 
     Examples
     --------
-    >>> paired(-1e-15, 0.26)
-    '+0.0 ± 0.3'
+    >>> with_error(61.25, 1.5), with_error(61.25, float("nan"))
+    ('61.2 ± 1.5', '61.2')
     """
-    return f"{round(difference, 1) + 0.0:+.1f} ± {number(error)}"
+    return number(x, digits) if math.isnan(error) else f"{number(x, digits)} ± {number(error, digits)}"
+
+
+def paired(difference: float, error: float, digits: int = 1) -> str:
+    """A difference with its sign and its standard error.
+
+    Examples
+    --------
+    >>> paired(-1e-15, 0.26), paired(2.0, float("nan"))
+    ('+0.0 ± 0.3', '+2.0')
+    """
+    if math.isnan(difference):
+        return "-"
+    text = f"{round(difference, digits) + 0.0:+.{digits}f}"
+    return text if math.isnan(error) else f"{text} ± {number(error, digits)}"
 
 
 def shape_value(x: float) -> str:

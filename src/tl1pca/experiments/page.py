@@ -7,17 +7,21 @@ import platform
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from .output import Section, render
+from .output import Section, Table, render
 
 PACKAGES = ("tl1pca", "numpy", "scipy", "scikit-learn")
 
 
-def build_page(sections: Sequence[Section], *, command: str, notes: Sequence[str], partial: bool) -> str:
+def build_page(
+    sections: Sequence[Section], *, claims: Table, command: str, notes: Sequence[str], partial: bool
+) -> str:
     """The page as text.
 
     Parameters
     ----------
     sections : sequence of Section
+    claims : Table
+        Section, sentence, verdict and figure for each claim of the paper.
     command : str
         What produced it.
     notes : sequence of str
@@ -49,6 +53,7 @@ def build_page(sections: Sequence[Section], *, command: str, notes: Sequence[str
     return environment.get_template("page.html.j2").render(
         sections=sections,
         images=images,
+        claims=claims,
         findings=[finding for section in sections for finding in section.findings],
         command=command,
         notes=notes,

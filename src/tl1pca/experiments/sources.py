@@ -68,7 +68,17 @@ class Images:
             train[members[: int(len(members) * self.share + 0.5)]] = True
         places = np.random.default_rng(derive(seed, self.name, "noise", noise, split))
         noisy = occlude(X[train], self.side, noise, places)
-        return Sample(noisy, y[train], X[~train], y[~train])
+        return Sample(noisy, y[train], X[~train], y[~train], self.halves(seed)[~train])
+
+    def halves(self, seed: int) -> Array:
+        """To which half of the images each one belongs: every other one of each class, in random order."""
+        y = self.load()[1]
+        rng = np.random.default_rng(derive(seed, self.name, "halves"))
+        half = np.zeros(len(y), dtype=int)
+        for i, label in enumerate(np.unique(y)):
+            members = rng.permutation(np.flatnonzero(y == label))
+            half[members] = (np.arange(len(members)) + i) % 2
+        return half
 
     def digest(self) -> str:
         return _digest(self.name, self.folder)
@@ -154,6 +164,29 @@ def builtin_images() -> tuple[Images, ...]:
     digits = Images("digits", "digits", 8, 0.7, (0, 2, 3), 40)
     lfw = Images("lfw", "LFW, face or not", 25, 0.7, (0, 6, 9), 85)
     return (digits, lfw) if find_spec("skimage") else (digits,)
+
+
+def showable_images() -> tuple[Array, str]:
+    """Six small images that anybody may show, (6, side, side), and what they are.
+
+    A public-domain portrait of NASA that comes with scikit-image, under six
+    lights and cuts; without scikit-image, six digits of scikit-learn.
+    """
+    if not find_spec("skimage"):
+        return load_digit_images(1)[0][:6].reshape(-1, 8, 8), "digits of scikit-learn."
+    from skimage.data import astronaut
+    from skimage.transform import resize
+
+    portrait = np.asarray(astronaut(), dtype=np.float64)  # type: ignore[no-untyped-call]
+    picture = portrait.mean(axis=2) / 255.0
+    light: Array = np.linspace(0.45, 1.3, 32)
+    images = []
+    for i, (top, left) in enumerate(((35, 155), (35, 155), (25, 148), (45, 162), (35, 155), (35, 155))):
+        cut = picture[top : top + 140, left : left + 140]
+        face = resize(cut, (32, 32), anti_aliasing=True)  # type: ignore[no-untyped-call]
+        face = face[:, ::-1] if i in (1, 5) else face
+        images.append(np.clip(face * (light if i == 4 else light[::-1] if i == 5 else 1.0), 0.0, 1.0))
+    return np.stack(images), "one public-domain portrait (NASA, Eileen Collins), under six cuts and lights."
 
 
 def find_images(folder: str) -> tuple[Images, ...]:

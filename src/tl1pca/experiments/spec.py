@@ -24,12 +24,17 @@ _NUMERICAL = ("rows", "solvers", "estimators")
 
 @dataclass(frozen=True)
 class Sample:
-    """One draw of a source: what the methods are fitted to, and what they are read on."""
+    """One draw of a source: what the methods are fitted to, and what they are read on.
+
+    `part` tells for each test row to which half of the whole data it belongs,
+    the same half in every split.
+    """
 
     X: Array
     y: Array
     X_test: Array
     y_test: Array
+    part: Array | None = None
 
 
 class Source(Protocol):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,36 +13,33 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.utils import check_array
 
-from ..diagnostics import Diagnostics, Flag, diagnose, excess, principal_angles
+from .._pipelines import (
+    check_columns,
+    index_labels,
+    inner_names,
+    inner_rows,
+    numbers,
+    observed_numbers,
+    split,
+)
+from .._unusual import Unusual, unusual
+from ..diagnostics import (
+    Diagnostics,
+    Flag,
+    diagnose,
+    excess,
+    principal_angles,
+    rows_behind,
+    rows_for_flags,
+)
 from ..estimators import TL1SubspacePCA
 
 Array = NDArray[Any]
 
-#: Variables named for a row.
-N_UNUSUAL = 3
-#: Rows behind the spread of the residuals; more would not change what is named.
-N_SPREAD = 5000
 #: A classical component at least so far (degrees) from the fitted subspace counts as turned.
 TURNED = 10.0
 #: Flagged rows with at least this share of the variance along it are what it points at.
 HELD = 0.5
-
-
-@dataclass(frozen=True)
-class Unusual:
-    """The variables in which rows are most unusual, the most unusual first.
-
-    Attributes
-    ----------
-    by_score : ndarray of bool of shape (m,)
-        Whether `values` are shares of the squared score distance; otherwise
-        they are residuals in units of their robust spread.
-    variables, values : ndarray of shape (m, min(3, d))
-    """
-
-    by_score: Array
-    variables: Array
-    values: Array
 
 
 @dataclass(frozen=True)
@@ -82,44 +80,132 @@ class Classical:
 class Analysis:
     """All that the page shows, as numbers.
 
-    `flagged` holds the row numbers with the largest `excess` (distance over
-    limit) first.
+    Attributes
+    ----------
+    estimator : fitted PCA
+        The last step of a pipeline.
+    steps : Pipeline or None
+        What comes before it.
+    data : ndarray of shape (n, d)
+        The rows as the estimator sees them.
+    names : list of str of length d
+        Of the columns, as the user knows them.
+    numbers : ndarray of int of shape (n,)
+        What the rows are called where they have no label, from 1 by default.
+    labels : list of str or None
+    found : Diagnostics
+    excess : ndarray of shape (n,)
+        Distance over limit.
+    flagged : ndarray of int
+        Positions of the flagged rows, those with the largest `excess` first.
+    classical : Classical or None
+    n_fit : int
+        Rows behind the limits; of too few of them no row is flagged.
+    user_values : ndarray of shape (n, d) or None
+        The columns as the user gave them, where a pipeline changed them one by one.
     """
 
     estimator: Any
+    steps: Any
     data: Array
     names: list[str]
+    numbers: Array
     labels: list[str] | None
     found: Diagnostics
     excess: Array
     flagged: Array
     classical: Classical | None
+    n_fit: int
+    user_values: Array | None
+    given: Array | None = None  # rows with missing and bad cells, where `data` has them repaired
+
+    @cached_property
+    def cell_residuals(self) -> Array | None:
+        """Residuals of all cells in deviations, NaN where one is missing; None of a method for rows."""
+        if self.given is None:
+            return None
+        return np.asarray(self.estimator._cell_residuals(self.given), dtype=np.float64)
+
+    @cached_property
+    def bad_cells(self) -> Array | None:
+        """Mask of the cells that do not fit their rows."""
+        if self.cell_residuals is None:
+            return None
+        return np.asarray(np.abs(np.nan_to_num(self.cell_residuals)) > self.estimator.cell_cutoff)
+
+    @property
+    def level(self) -> float:
+        """Share of clean normal rows within each of the two limits."""
+        return 1.0 - self.false_alarms / 2.0
 
     @property
     def false_alarms(self) -> float:
         """Share of clean normal rows beyond one of the two limits: their levels are 0.99 or 0.975 each."""
         return 0.02 if hasattr(self.estimator, "cutoffs_") else 0.05
 
+    @property
+    def too_few(self) -> bool:
+        """Whether there were too few rows behind the limits for flags to mean anything."""
+        return self.n_fit < rows_for_flags(len(self.estimator.components_))
+
     def scores(self, rows: Array) -> Array:
         """Scores of some rows, of shape (m, k)."""
-        return np.asarray((self.data[rows] - self.estimator.mean_) @ np.linalg.pinv(_components(self)))
+        if self.given is not None:
+            return np.asarray(self.estimator._scores(self.given[rows]))
+        components = np.asarray(self.estimator.components_, dtype=np.float64)
+        return np.asarray((self.data[rows] - self.estimator.mean_) @ np.linalg.pinv(components))
+
+    def unusual(self, rows: Array) -> Unusual:
+        """What makes some rows unusual."""
+        return unusual(self.estimator, self.data, self.found, rows)
 
 
 def analyse(
-    X: ArrayLike, estimator: Any, columns: Sequence[object] | None, labels: Sequence[object] | None
+    X: ArrayLike,
+    estimator: Any = None,
+    columns: Sequence[object] | None = None,
+    labels: Sequence[object] | None = None,
+    row_numbers: ArrayLike | None = None,
 ) -> Analysis:
     """Fit where that is still to be done, and look at every row."""
-    data = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_samples=2)
-    names = _names(X, data, estimator, columns)
-    _check_numbers(data, names)
+    model = TL1SubspacePCA() if estimator is None else estimator
+    given = _names(X, model, columns)
+    if not hasattr(split(model)[1], "components_") and hasattr(model, "fit"):
+        if split(model)[0] is None:
+            _check_numbers(model, X, given)  # said before the fit, not after it
+        model = clone(model).fit(X)
+    steps, pca = split(model)
+    _check_attributes(pca)
+    names = inner_names(model, given)
+    rows_inside = inner_rows(model, X)
+    _check_numbers(pca, rows_inside, names)
+    cellwise = hasattr(pca, "impute")
+    seen = (observed_numbers if cellwise else numbers)(pca, rows_inside)
+    data = pca._repaired(seen) if cellwise else seen  # what is said of rows is said of their good cells
     row_labels = _labels(X, data, labels)
-    fitted = _fitted(estimator, X, data)
-    found = diagnose(fitted, data)
-    beyond = excess(found.score_distances, found.orthogonal_distances, found.cutoffs, len(fitted.components_))
+    found = diagnose(pca, seen)
+    n_fit = rows_behind(pca, len(data))
+    if n_fit < rows_for_flags(len(pca.components_)):
+        found = replace(found, flags=np.zeros_like(found.flags))
+    beyond = excess(found.score_distances, found.orthogonal_distances, found.cutoffs)
     rows = np.flatnonzero(found.flags != Flag.REGULAR)
     flagged = rows[np.argsort(-beyond[rows], kind="stable")]
-    classical = None if isinstance(fitted, PCA) else _classical(data, fitted, flagged)
-    return Analysis(fitted, data, names, row_labels, found, beyond, flagged, classical)
+    classical = None if isinstance(pca, PCA) else _classical(data, pca, flagged)
+    return Analysis(
+        estimator=pca,
+        steps=steps,
+        data=data,
+        names=names,
+        numbers=_numbers(data, row_numbers),
+        labels=row_labels,
+        found=found,
+        excess=beyond,
+        flagged=flagged,
+        classical=classical,
+        n_fit=n_fit,
+        user_values=None if steps is None else _user_values(X, given, names),
+        given=seen if cellwise else None,
+    )
 
 
 # ------------------------------------------------------------------------------- what is given
@@ -128,12 +214,12 @@ def text(value: object) -> str:
     return str(value).encode("utf-8", "replace").decode()
 
 
-def _names(X: Any, data: Array, estimator: Any, columns: Sequence[object] | None) -> list[str]:
-    d = data.shape[1]
+def _names(X: Any, model: Any, columns: Sequence[object] | None) -> list[str]:
+    own = getattr(X, "columns", None)  # of a data frame, which may hold dates beside numbers
+    d = check_array(X, dtype=None, ensure_all_finite=False).shape[1] if own is None else len(own)
+    columns = own if columns is None else columns
     if columns is None:
-        columns = getattr(X, "columns", None)
-    if columns is None:
-        columns = getattr(estimator, "feature_names_in_", None)
+        columns = getattr(model, "feature_names_in_", None)
     if columns is None:
         return [f"x{j}" for j in range(d)]
     if len(columns) != d:
@@ -143,24 +229,48 @@ def _names(X: Any, data: Array, estimator: Any, columns: Sequence[object] | None
 
 def _labels(X: Any, data: Array, labels: Sequence[object] | None) -> list[str] | None:
     if labels is None:
-        index = getattr(X, "index", None)  # of a pandas DataFrame; a plain count is no label
-        if index is None or not hasattr(index, "dtype") or type(index).__name__ == "RangeIndex":
-            return None
-        labels = list(index)
+        labels = index_labels(X)
+    if labels is None:
+        return None
     if len(labels) != len(data):
         raise ValueError(f"labels must name the {len(data)} rows of X, got {len(labels)} labels.")
     return [text(label) for label in labels]
 
 
-def _check_numbers(data: Array, names: list[str]) -> None:
-    bad = ~np.isfinite(data)
+def _user_values(X: Any, given: list[str], names: list[str]) -> Array | None:
+    """The user's numbers where columns before and after a pipeline are the same ones; otherwise None."""
+    if given != names:
+        return None
+    try:
+        return np.asarray(
+            check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False), dtype=np.float64
+        )
+    except (TypeError, ValueError):  # columns that an encoder turned into numbers
+        return None
+
+
+def _numbers(data: Array, row_numbers: ArrayLike | None) -> Array:
+    counted = np.arange(1, len(data) + 1) if row_numbers is None else np.asarray(row_numbers)
+    if counted.shape != (len(data),) or counted.dtype.kind not in "iu":
+        raise ValueError(f"row_numbers must be {len(data)} whole numbers, one for each row of X.")
+    return counted
+
+
+def _check_numbers(pca: Any, rows: Any, names: list[str]) -> None:
+    """Name what is missing, infinite or too large for squares."""
+    check_columns(rows)
+    data = check_array(rows, dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_samples=2)
+    tags = getattr(pca, "__sklearn_tags__", None)
+    takes_missing = tags is not None and tags().input_tags.allow_nan
+    bad = np.isinf(data) if takes_missing else ~np.isfinite(data)
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise ValueError(
             f"The report needs finite numbers in every row; {np.count_nonzero(bad)} entries of X are missing "
-            f"or infinite, the first in row {row}, column {names[column]!r}. Drop or impute them first."
+            f"or infinite, the first in row {row + 1} (index {row}), column {names[column]!r}. Drop these "
+            f"rows, or begin with an imputer: make_pipeline(SimpleImputer(), {type(pca).__name__}())."
         )
-    largest = float(np.abs(data).max())
+    largest = float(np.nanmax(np.abs(data)))
     if largest and not 1e-100 < largest < 1e100:
         raise ValueError(
             f"The largest entry of X is {largest:g} in size, and squares of such numbers leave the range of "
@@ -168,92 +278,14 @@ def _check_numbers(data: Array, names: list[str]) -> None:
         )
 
 
-def _fitted(estimator: Any, X: ArrayLike, data: Array) -> Any:
-    model = TL1SubspacePCA(random_state=0) if estimator is None else estimator
-    if not hasattr(model, "components_") and hasattr(model, "fit"):
-        model = clone(model).fit(X)
+def _check_attributes(pca: Any) -> None:
     needed = ("components_", "mean_", "explained_variance_", "explained_variance_ratio_")
-    missing = [name for name in needed if not hasattr(model, name)]
+    missing = [name for name in needed if not hasattr(pca, name)]
     if missing:
         raise TypeError(
-            f"estimator must be a PCA with {', '.join(needed)}; {type(model).__name__} has no {missing[0]}. "
-            "For a pipeline, pass the rows as its last step sees them, and that step."
+            f"estimator must be a PCA with {', '.join(needed)}, or a pipeline that ends in one; "
+            f"{type(pca).__name__} has no {missing[0]}."
         )
-    if model.components_.shape[1] != data.shape[1]:
-        raise ValueError(
-            f"estimator was fitted to {model.components_.shape[1]} columns, X has {data.shape[1]}; "
-            "pass the columns it was fitted to."
-        )
-    return model
-
-
-# ------------------------------------------------------------------------------- unusual variables
-def _components(analysis: Analysis) -> Array:
-    return np.asarray(analysis.estimator.components_, dtype=np.float64)
-
-
-def unusual(analysis: Analysis, rows: Array) -> Unusual:
-    """The most unusual variables of some rows.
-
-    Of a row off the subspace those are the largest residuals, each in units of
-    the robust spread of that variable's residuals (variables whose changes the
-    components follow count less); of a row that is far out inside it, those
-    that add most to the squared score distance. A regular row is described by
-    the distance that is nearer to its limit.
-    """
-    found, W = analysis.found, _components(analysis)
-    mean, dual = np.asarray(analysis.estimator.mean_, dtype=np.float64), np.linalg.pinv(W)
-    variances = np.asarray(analysis.estimator.explained_variance_, dtype=np.float64)
-    live = variances > 1e-20 * variances.max(initial=0.0)
-    precision = np.divide(1.0, variances, out=np.zeros_like(variances), where=live)
-    spread = _residual_spread(analysis, mean, dual, W)
-    # What a change of one variable alone leaves as residual: of a variable that all but is a
-    # component next to nothing, so that its residual tells of the other variables.
-    shown = np.sqrt(np.clip(1.0 - np.einsum("ij,ji->i", dual, W), 0.0, 1.0))
-    top = min(N_UNUSUAL, len(mean))
-    by_score = _nearer_to_score_limit(found)[rows]
-    variables = np.empty((len(rows), top), dtype=np.int64)
-    values = np.empty((len(rows), top))
-    step = max(64, (1 << 20) // len(mean))
-    for begin in range(0, len(rows), step):
-        block = slice(begin, begin + step)
-        A = analysis.data[rows[block]].astype(np.float64) - mean
-        T = A @ dual
-        size = (A - T @ W) / spread
-        weighted = T * precision
-        total = np.maximum((T * weighted).sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        shares = A * (weighted @ dual.T) / total
-        inside = by_score[block, None]
-        rank = np.where(inside, shares, np.abs(size) * shown)
-        first = np.argpartition(-rank, top - 1, axis=1)[:, :top]
-        order = np.argsort(-np.take_along_axis(rank, first, axis=1), axis=1, kind="stable")
-        variables[block] = np.take_along_axis(first, order, axis=1)
-        values[block] = np.take_along_axis(np.where(inside, shares, size), variables[block], axis=1)
-    return Unusual(by_score, variables, values)
-
-
-def _nearer_to_score_limit(found: Diagnostics) -> Array:
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # exact fits have limits of zero
-        nearer = (
-            found.score_distances / found.cutoffs.score
-            > found.orthogonal_distances / found.cutoffs.orthogonal
-        )
-    return np.asarray((found.flags == Flag.GOOD_LEVERAGE) | ((found.flags == Flag.REGULAR) & nearer))
-
-
-def _residual_spread(analysis: Analysis, mean: Array, dual: Array, W: Array) -> Array:
-    """Robust spread of each variable's residuals, over regular rows while these are the majority."""
-    pool = np.flatnonzero(analysis.found.flags == Flag.REGULAR)
-    if 2 * len(pool) < len(analysis.data):
-        pool = np.arange(len(analysis.data))
-    if len(pool) > N_SPREAD:
-        pool = np.random.default_rng(0).choice(pool, N_SPREAD, replace=False)
-    A = analysis.data[pool].astype(np.float64) - mean
-    E = A - (A @ dual) @ W
-    spread = 1.4826 * np.median(np.abs(E - np.median(E, axis=0)), axis=0)
-    # A variable that the subspace fits exactly has no spread; rounding errors in it are not unusual.
-    floor = max(1e-3 * float(np.median(spread)), 1e-12 * float(np.abs(A).max()), np.finfo(np.float64).tiny)
-    return np.maximum(spread, floor)
 
 
 # ------------------------------------------------------------------------------- classical PCA

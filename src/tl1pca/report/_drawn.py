@@ -1,4 +1,4 @@
-"""What the page's figures and table get: rows that are drawn or listed, in few digits."""
+"""What the page's figures and tables get: rows that are drawn or listed, in few digits."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from .._unusual import Unusual
 from ..diagnostics import Flag, orthogonal_limit
-from ._analysis import Analysis, Array, Unusual, unusual
+from ._analysis import Analysis, Array
+from ._levels import levels, near_limits
+from ._values import model
 
 #: Points of a figure: a browser draws so many without a pause.
 MAX_REGULAR, MAX_FLAGGED = 2000, 2000
+#: Regular rows nearest to the limits, which a lower level flags.
+MAX_NEAR = 2000
 #: Rows of the table and of the exported file; more would make the page too large to open.
 MAX_LISTED = 100_000
 #: Variables of the figure of the loadings.
@@ -23,12 +28,12 @@ FAR = 20.0
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rows of the page: first the `n_listed` of the table, then regular ones for the figures.
+    """Rows of the page: the `n_listed` of the table, then regular ones for figures and lower levels.
 
     Attributes
     ----------
     rows : ndarray of int of shape (m,)
-        Row numbers; flagged ones come first, the furthest out at the top.
+        Positions of the rows; flagged ones come first, the furthest out at the top.
     n_listed : int
     points : ndarray of int
         Positions in `rows` of those that are drawn.
@@ -52,9 +57,10 @@ def draw(analysis: Analysis) -> Drawn:
         points = np.concatenate([points[:half], half + _sample(rng, len(points) - half, half)])
     regular = np.flatnonzero(analysis.found.flags == Flag.REGULAR)
     regular = regular[_sample(rng, len(regular), MAX_REGULAR)]
-    rows = np.concatenate([listed, regular])
-    points = np.concatenate([points, np.arange(len(listed), len(rows))])
-    return Drawn(rows, len(listed), points, unusual(analysis, rows))
+    near = np.setdiff1d(near_limits(analysis, MAX_NEAR), regular)
+    rows = np.concatenate([listed, regular, near])
+    points = np.concatenate([points, np.arange(len(listed), len(listed) + len(regular))])
+    return Drawn(rows, len(listed), points, analysis.unusual(rows))
 
 
 def _sample(rng: np.random.Generator, n: int, most: int) -> Array:
@@ -67,25 +73,28 @@ def embedded(analysis: Analysis, drawn: Drawn) -> str:
     classical = analysis.classical
     content: dict[str, Any] = {
         "names": analysis.names,
+        "flags": [flag.label for flag in Flag],
         "shares": digits(analysis.estimator.explained_variance_ratio_),
         "loadings": _loadings(analysis),
         "listed": drawn.n_listed,
         "points": drawn.points.tolist(),
-        "row": rows.tolist(),
+        "row": analysis.numbers[rows].tolist(),
         "label": None if analysis.labels is None else [analysis.labels[i] for i in rows.tolist()],
         "flag": found.flags[rows].tolist(),
+        "fitted": found.flags[rows].tolist(),
+        "levels": levels(analysis),
+        "model": model(analysis, rows, details.spread) if len(analysis.names) <= MAX_VARIABLES else None,
         "sd": digits(found.score_distances[rows]),
         "od": digits(found.orthogonal_distances[rows]),
         "times": digits(np.minimum(analysis.excess[rows], 1e9), 4),
         "byScore": details.by_score.astype(int).tolist(),
-        "variables": details.variables.tolist(),
+        "variables": details.columns.tolist(),
         "values": [digits(row, 3) for row in details.values.T],
         "scores": [digits(score) for score in analysis.scores(points).T],
         "map": _map(
             found.score_distances[points],
             found.orthogonal_distances[points],
             analysis.found.cutoffs,
-            len(analysis.estimator.components_),
         ),
         "classical": None,
     }
@@ -96,7 +105,7 @@ def embedded(analysis: Analysis, drawn: Drawn) -> str:
             "shares": digits(classical.shares),
             "sd": digits(sd),
             "od": digits(od),
-            "map": _map(sd, od, classical.found.cutoffs, len(classical.pca.components_)),
+            "map": _map(sd, od, classical.found.cutoffs),
         }
     written = json.dumps(content, separators=(",", ":"), allow_nan=False)
     # No tag, comment or entity can begin in the element, whatever the names of the data are.
@@ -129,7 +138,7 @@ def _loadings(analysis: Analysis) -> dict[str, Any]:
     return {"variables": chosen.tolist(), "components": [digits(row, 4) for row in W[:, chosen]]}
 
 
-def _map(sd: Array, od: Array, limits: Any, k: int) -> dict[str, Any]:
+def _map(sd: Array, od: Array, limits: Any) -> dict[str, Any]:
     """Limits of an outlier map, and whether an axis spans so much that it has to be logarithmic."""
     longest = float(sd.max(initial=limits.score if np.isfinite(limits.score) else 1.0))
     # On a linear axis with a row that is so far out, all others would be one spot.
@@ -139,7 +148,7 @@ def _map(sd: Array, od: Array, limits: Any, k: int) -> dict[str, Any]:
     return {
         "scoreLimit": digits([limits.score])[0],
         "limitX": digits(x),
-        "limitY": digits(orthogonal_limit(x, limits, k)),
+        "limitY": digits(orthogonal_limit(x, limits)),
         "logX": bool(log_x),
         "logY": bool(log_y),
     }

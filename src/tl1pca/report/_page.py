@@ -13,12 +13,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.preprocessing import StandardScaler
 
 from .._files import write_atomically
 from .._version import __version__
+from ..preprocessing import MADScaler
 from . import _words as words
-from ._analysis import Analysis, Unusual, analyse, text
+from ._analysis import Analysis, analyse, text
 from ._drawn import MAX_LISTED, MAX_VARIABLES, Drawn, draw, embedded
+
+#: The version of assets/plotly-basic.min.js: the npm package plotly.js-basic-dist-min, MIT license.
+PLOTLY = "4.1.1"
+#: Our scripts, one after the other in one scope.
+SCRIPTS = ("text", "state", "figures", "table", "linked", "row", "page")
+#: What a scaler does, in words.
+DONE: dict[type, str] = {
+    MADScaler: "each column less its median, divided by its median absolute deviation",
+    StandardScaler: "each column less its mean, divided by its standard deviation",
+}
 
 
 def write_report(
@@ -28,6 +40,7 @@ def write_report(
     estimator: Any = None,
     columns: Sequence[object] | None = None,
     labels: Sequence[object] | None = None,
+    row_numbers: ArrayLike | None = None,
     title: str | None = None,
     source: str | None = None,
 ) -> Path:
@@ -40,18 +53,23 @@ def write_report(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Finite numbers. Names of the columns, and the index unless it only
-        counts, are taken from a DataFrame.
+        Numbers, finite unless the estimator takes missing values. Names of
+        the columns, and the index unless it only counts from zero, are taken
+        from a DataFrame.
     path : path-like
         The file; its folder has to exist. An old file is replaced in one step.
     estimator : estimator, optional
-        Any estimator of the package or scikit-learn's PCA. A fitted one is
-        used as it is; of an unfitted one a clone is fitted to X. By default
-        ``TL1SubspacePCA(random_state=0)``.
+        Any estimator of the package, scikit-learn's PCA, or a pipeline that
+        ends in one; the page speaks of the columns of X. A fitted one is used
+        as it is; of an unfitted one a clone is fitted to X. By default
+        ``TL1SubspacePCA()``.
     columns : sequence of length n_features, optional
         Names of the columns.
     labels : sequence of length n_samples, optional
-        Names of the rows.
+        Names of the rows. Without any, the page counts rows from 1, as a
+        spreadsheet does below its header; `X[i]` is row i + 1 there.
+    row_numbers : sequence of int of length n_samples, optional
+        Numbers to call the rows by, where X is a part of a table.
     title : str, optional
         Title of the page.
     source : str, optional
@@ -65,7 +83,7 @@ def write_report(
     Raises
     ------
     ImportError
-        If jinja2 or plotly is missing: ``pip install 'tl1pca[report]'``.
+        If jinja2 is missing: ``pip install 'tl1pca[report]'``.
     OSError
         If the file cannot be written.
 
@@ -86,7 +104,15 @@ def write_report(
         raise FileNotFoundError(
             f"The folder {str(Path(path).parent)!r} of the report does not exist; create it first."
         )
-    page = render_report(X, estimator=estimator, columns=columns, labels=labels, title=title, source=source)
+    page = render_report(
+        X,
+        estimator=estimator,
+        columns=columns,
+        labels=labels,
+        row_numbers=row_numbers,
+        title=title,
+        source=source,
+    )
     write_atomically(path, page)
     return Path(path)
 
@@ -97,6 +123,7 @@ def render_report(
     estimator: Any = None,
     columns: Sequence[object] | None = None,
     labels: Sequence[object] | None = None,
+    row_numbers: ArrayLike | None = None,
     title: str | None = None,
     source: str | None = None,
 ) -> str:
@@ -104,7 +131,7 @@ def render_report(
 
     Parameters
     ----------
-    X, estimator, columns, labels, title, source
+    X, estimator, columns, labels, row_numbers, title, source
         As in `write_report`.
 
     Returns
@@ -123,12 +150,9 @@ def render_report(
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
-        from plotly.offline import get_plotlyjs
     except ImportError as error:
-        raise ImportError(
-            f"The report needs jinja2 and plotly ({error}): pip install 'tl1pca[report]'."
-        ) from error
-    analysis = analyse(X, estimator, columns, labels)
+        raise ImportError(f"The report needs jinja2 ({error}): pip install 'tl1pca[report]'.") from error
+    analysis = analyse(X, estimator, columns, labels, row_numbers)
     drawn = draw(analysis)
     environment = Environment(
         loader=PackageLoader("tl1pca.report", "assets"),
@@ -137,7 +161,8 @@ def render_report(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    scripts = [_script(get_plotlyjs()), _script(_asset("report.js"))]
+    ours = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
+    scripts = [_script(_asset("plotly-basic.min.js")), _script(f'"use strict";\n(() => {{\n{ours}}})();')]
     return environment.get_template("report.html.j2").render(
         title=text(title or "Principal components and outliers"),
         source=None if source is None else text(source),
@@ -168,7 +193,7 @@ def _content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
     classical = analysis.classical
     shares = np.asarray(fitted.explained_variance_ratio_, dtype=np.float64)
     m = drawn.n_listed
-    details = Unusual(drawn.details.by_score[:m], drawn.details.variables[:m], drawn.details.values[:m])
+    details = drawn.details.first(m)
     kept = float(shares.sum())
     return {
         "tiles": _tiles(analysis, kept),
@@ -182,26 +207,37 @@ def _content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
         "legend": [
             (
                 int(flag),
-                name,
-                words.MEANINGS[flag],
+                flag.label,
+                meaning,
                 f"{int(np.count_nonzero(analysis.found.flags == flag)):,}",
             )
-            for flag, name in words.KINDS.items()
+            for flag, meaning in words.MEANINGS.items()
         ],
         "drawn_note": _drawn_note(analysis, drawn),
         "listed_note": _listed_note(analysis, drawn),
         "n_flagged": len(analysis.flagged),
+        "too_few": analysis.too_few,
         "labelled": analysis.labels is not None,
+        "levels": not analysis.too_few,
+        "n_columns": len(analysis.names),
         "n_components": len(shares),
         "method": type(fitted).__name__,
         "loadings_note": _loadings_note(analysis),
+        "cells": _cell_map(analysis),
         "versions": ", ".join(
             [
                 f"tl1pca {__version__}",
-                *(f"{name} {version(name)}" for name in ("scikit-learn", "numpy", "plotly")),
+                *(f"{name} {version(name)}" for name in ("scikit-learn", "numpy")),
+                f"plotly.js {PLOTLY}",
             ]
         ),
     }
+
+
+def _cell_map(analysis: Analysis) -> dict[str, Any] | None:
+    from ._cells import cell_map  # needs markupsafe, which comes with the extra
+
+    return cell_map(analysis)
 
 
 def _tiles(analysis: Analysis, kept: float) -> list[tuple[str, str]]:
@@ -223,6 +259,7 @@ def _facts(analysis: Analysis, kept: float) -> list[tuple[str, str]]:
     fitted, limits = analysis.estimator, analysis.found.cutoffs
     facts = [
         ("Method", " ".join(repr(fitted).split())),
+        *_steps(analysis),
         (
             "Rows and columns",
             f"{words.count(len(analysis.data), 'row')}, {words.count(len(analysis.names), 'column')}",
@@ -241,6 +278,21 @@ def _facts(analysis: Analysis, kept: float) -> list[tuple[str, str]]:
         ended = "" if getattr(fitted, "converged_", True) else ", not converged"
         facts.append(("Iterations", f"{fitted.n_iter_}{ended}"))
     return facts
+
+
+def _steps(analysis: Analysis) -> list[tuple[str, str]]:
+    """What a pipeline does to the rows before they are fitted."""
+    if analysis.steps is None:
+        return []
+    steps = [step for _, step in analysis.steps.steps]
+    named = ", ".join(" ".join(repr(step).split()) for step in steps)
+    said = "".join(f": {DONE[type(step)]}" for step in steps[-1:] if type(step) in DONE)
+    return [
+        (
+            "Before it",
+            f"{named}{said}. Distances, variances and loadings are those of the columns after that.",
+        )
+    ]
 
 
 def _shares(ours: Any, theirs: Any, angles: Any) -> list[tuple[str, str, str, str]]:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..diagnostics import Flag
-from ._analysis import HELD, Analysis, Array, Classical, Unusual
+from .._unusual import Unusual
+from ..diagnostics import Flag, rows_for_flags
+from ..preprocessing import unequal_spreads
+from ._analysis import HELD, Analysis, Array, Classical
 
 #: Rows named in a sentence.
 N_NAMED = 5
 #: Distance over limit from which a row is clearly out, not by chance.
 CLEAR = 2.0
-#: Quotient of the robust spreads of two variables from which their units deserve a thought.
-UNEQUAL = 100.0
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
@@ -23,13 +23,6 @@ TWO_ANSWERS = (
     "Where directions have nearly equal variance, or where a method looks for something else (few non-zero "
     "loadings, say), two answers can differ without either being wrong."
 )
-
-KINDS = {
-    Flag.REGULAR: "regular",
-    Flag.GOOD_LEVERAGE: "good leverage",
-    Flag.ORTHOGONAL_OUTLIER: "orthogonal outlier",
-    Flag.BAD_LEVERAGE: "bad leverage",
-}
 
 NOUNS = {
     Flag.GOOD_LEVERAGE: "good leverage point",
@@ -41,7 +34,7 @@ MEANINGS = {
     Flag.REGULAR: "within both limits",
     Flag.GOOD_LEVERAGE: "far out along the components, but in line with the other rows",
     Flag.ORTHOGONAL_OUTLIER: "does not follow the pattern of the other rows",
-    Flag.BAD_LEVERAGE: "does not follow the pattern and is far out as well; turns classical PCA most",
+    Flag.BAD_LEVERAGE: "does not follow the pattern and is far out as well; distorts classical PCA most",
 }
 
 
@@ -123,14 +116,31 @@ def degrees(angle: float) -> str:
 
 
 def _rows(analysis: Analysis, rows: Array) -> str:
-    names = [str(i) if analysis.labels is None else f"“{shorten(analysis.labels[i])}”" for i in rows.tolist()]
+    labels = analysis.labels
+    names = [str(analysis.numbers[i]) if labels is None else f"“{shorten(labels[i])}”" for i in rows.tolist()]
     return f"{'row' if len(names) == 1 else 'rows'} {listing(names)}"
+
+
+def too_few(n: int, k: int) -> str:
+    """Why there are no flags, and from how many rows on there are.
+
+    Examples
+    --------
+    >>> too_few(3, 1)
+    '3 rows are too few for flags, which mean something from 10 rows on with 1 component.'
+    """
+    return (
+        f"{count(n, 'row')} {'is' if n == 1 else 'are'} too few for flags, which mean something from "
+        f"{rows_for_flags(k)} rows on with {count(k, 'component')}."
+    )
 
 
 # ------------------------------------------------------------------------------- what was found
 def findings(analysis: Analysis, details: Unusual) -> list[str]:
     """What was found, a few sentences; `details` are those of the flagged rows."""
     n, flagged = len(analysis.data), analysis.flagged
+    if analysis.too_few:
+        return [f"No row is flagged, because {too_few(analysis.n_fit, len(analysis.estimator.components_))}"]
     by_chance = max(1, round(analysis.false_alarms * n))
     chance = (
         f"Of clean, normally distributed rows about {percent(analysis.false_alarms)} lie beyond a limit by "
@@ -154,16 +164,16 @@ def findings(analysis: Analysis, details: Unusual) -> list[str]:
 
 def _furthest(analysis: Analysis) -> str:
     rows = analysis.flagged[:N_NAMED]
-    verb, counted = "is" if len(rows) == 1 else "are", " (counted from 0)" if analysis.labels is None else ""
+    verb, counted = "is" if len(rows) == 1 else "are", " (counted from 1)" if analysis.labels is None else ""
     return f"Furthest out {verb} {_rows(analysis, rows)}{counted}"
 
 
 def _leading_variable(analysis: Analysis, details: Unusual) -> list[str]:
     """The variable that stands out most often, where there is one that does."""
-    m = len(details.variables)
+    m = len(details.columns)
     if m < 3:
         return []
-    leaders = np.bincount(details.variables[:, 0], minlength=len(analysis.names))
+    leaders = np.bincount(details.columns[:, 0], minlength=len(analysis.names))
     leader = int(leaders.argmax())
     if leaders[leader] < 0.3 * m:
         return []
@@ -180,7 +190,7 @@ def comparison(analysis: Analysis) -> list[str]:
     if classical is None:
         return [
             "The fitted method is classical PCA itself, so there is nothing to compare it with, and rows "
-            "that turned it may look regular here. Fit TL1SubspacePCA to see whether that happened."
+            "that distorted it may look regular here. Fit TL1SubspacePCA to see whether that happened."
         ]
     return [_turned(analysis, classical), _masked(analysis, classical)]
 
@@ -190,9 +200,9 @@ def _turned(analysis: Analysis, classical: Classical) -> str:
     j = classical.turned
     if j is None:
         what = (
-            "the flagged rows did not turn classical PCA"
+            "the flagged rows did not distort classical PCA"
             if len(analysis.flagged)
-            else "there is nothing here that turns classical PCA"
+            else "nothing in these data distorts classical PCA"
         )
         return f"Both methods find nearly the same subspace (largest angle {degrees(largest)}): {what}."
     angle = degrees(float(classical.component_angles[j]))
@@ -245,7 +255,9 @@ def advice(analysis: Analysis) -> Advice:
     """What to do next, for what was found."""
     n, m = len(analysis.data), len(analysis.flagged)
     share, kinds, expected = m / n, analysis.found.flags[analysis.flagged], analysis.false_alarms * n
-    if not m:
+    if analysis.too_few:
+        warning, steps = "", ["Collect more rows before you judge single ones."]
+    elif not m:
         warning, steps = "", ["No row needs attention. The components can be used as they are."]
     elif share > 0.5:
         warning, steps = _most(share)
@@ -277,7 +289,7 @@ def _leverage_only(m: int) -> list[str]:
         ("This row is", "it belongs", "it") if m == 1 else ("These rows are", "they belong", "them")
     )
     return [
-        f"{these} far from the centre but in line with the others, so nothing points to an error.",
+        f"{these} far from the center but in line with the others, so nothing points to an error.",
         f"Check whether {belong} to what you want to describe; if so, keep {them}.",
     ]
 
@@ -312,7 +324,7 @@ def _many(m: int) -> list[str]:
     return [
         "So many rows are rarely single errors. Look at the scores and the outlier map: if the flagged rows "
         "form a group, it may be another population, another batch or another way of measuring.",
-        "If it is, analyse the groups separately. If not, go through the table from the top.",
+        "If it is, analyze the groups separately. If not, go through the table from the top.",
         "Do not delete rows only because they are flagged.",
     ]
 
@@ -323,25 +335,27 @@ def _general(analysis: Analysis) -> list[str]:
     if classical is not None and classical.weight(analysis.flagged) >= HELD:
         steps.append(
             "Do not use the components of classical PCA for these data: the flagged "
-            f"{'row' if len(analysis.flagged) == 1 else 'rows'} turned them by up to "
+            f"{'row' if len(analysis.flagged) == 1 else 'rows'} moved them by up to "
             f"{degrees(float(classical.angles[0]))}."
         )
     if not getattr(analysis.estimator, "converged_", True):
         steps.append("The fit did not converge: raise max_iter before you rely on the components.")
-    spread = _spreads(analysis)
-    positive = spread[spread > 0]
-    if len(positive) and positive.max() > UNEQUAL * positive.min():
-        wide, quotient = shorten(analysis.names[int(spread.argmax())]), positive.max() / positive.min()
+    if analysis.bad_cells is not None:  # and each column has a unit of its own
+        bad = int(np.count_nonzero(analysis.bad_cells))
+        if bad:
+            steps.append(
+                f"{count(bad, 'cell does', 'cells do')} not fit the rest of "
+                f"{'its row' if bad == 1 else 'their rows'}: "
+                "see the cell map, and correct what is wrong there. tl1pca outliers --cells lists all of "
+                "them, tl1pca impute replaces them by what the other cells say."
+            )
+        return steps
+    unequal = unequal_spreads(analysis.data[:: max(1, len(analysis.data) // 5000)])
+    if unequal is not None:
+        wide, narrow = (shorten(analysis.names[j]) for j in (unequal.widest, unequal.narrowest))
         steps.append(
-            f"The columns have very different spreads (“{wide}” has the largest, {quotient:,.0f} times the "
-            "smallest), and wide columns dominate. If they are in different units, divide each by its spread "
-            "and make the report again."
+            f"The spreads of the columns differ up to {unequal.quotient:,.0f}-fold (“{wide}” against "
+            f"“{narrow}”), and wide columns dominate. If they are in different units, scale them first: "
+            "--scale robust on the command line, make_pipeline(MADScaler(), ...) in Python."
         )
     return steps
-
-
-def _spreads(analysis: Analysis) -> Array:
-    """Quartile distances of the columns, of some of the rows where there are many."""
-    step = max(1, len(analysis.data) // 5000)
-    low, high = np.quantile(analysis.data[::step].astype(np.float64), [0.25, 0.75], axis=0)
-    return np.asarray(high - low)

@@ -1,0 +1,102 @@
+"""The cell map of the report: a drawing without scripts, which prints and can be read aloud."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from ._analysis import Analysis
+
+Array = NDArray[Any]
+
+#: Rows and columns of the drawing: those with the worst cells.
+ROWS, COLUMNS = 30, 40
+SIDE, LEFT, TOP = 18, 150, 130
+#: Deviations at which a color is full.
+FULL = 8.0
+
+
+def cell_map(analysis: Analysis) -> dict[str, Any] | None:
+    """What the template needs to show the worst cells; None for a method that does not judge cells."""
+    residuals, bad = analysis.cell_residuals, analysis.bad_cells
+    if residuals is None or bad is None:
+        return None
+    size = np.abs(np.nan_to_num(residuals))
+    rows = np.argsort(-np.where(bad, size, 0.0).max(axis=1), kind="stable")[:ROWS]
+    rows = rows[bad[rows].any(axis=1)]
+    worst = np.argsort(-np.where(bad[rows], size[rows], 0.0).sum(axis=0), kind="stable")[:COLUMNS]
+    columns = np.sort(worst)
+    return {
+        "n_bad": f"{int(bad.sum()):,}",
+        "n_missing": f"{int(np.isnan(residuals).sum()):,}",
+        "n_cells": f"{residuals.size:,}",
+        "n_rows": f"{int(bad.any(axis=1).sum()):,}",
+        "shown": len(rows),
+        "drawing": _drawing(analysis, residuals, bad, rows, columns) if len(rows) else None,
+    }
+
+
+def _drawing(analysis: Analysis, residuals: Array, bad: Array, rows: Array, columns: Array) -> Markup:
+    width, height = LEFT + SIDE * len(columns) + 80, TOP + SIDE * len(rows) + 10
+    parts = [
+        Markup(
+            '<svg class="cells" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img" '
+            'aria-label="Cell map: residuals of the worst cells, in deviations">'
+        ).format(w=width, h=height)
+    ]
+    for x, j in enumerate(columns.tolist()):
+        at = LEFT + SIDE * x + SIDE // 2 + 4
+        turned = Markup(
+            '<text x="{x}" y="{y}" font-size="11" fill="currentColor" '
+            'transform="rotate(-60 {x} {y})">{name}</text>'
+        )
+        parts.append(turned.format(x=at, y=TOP - 6, name=_short(analysis.names[j])))
+    for y, i in enumerate(rows.tolist()):
+        name = f"row {analysis.numbers[i]}" if analysis.labels is None else analysis.labels[i]
+        text = Markup(
+            '<text x="{x}" y="{y}" font-size="11" fill="currentColor" text-anchor="end">{name}</text>'
+        )
+        parts.append(text.format(x=LEFT - 6, y=TOP + SIDE * y + 13, name=_short(name)))
+        parts += [_cell(analysis, residuals, bad, i, j, x, y) for x, j in enumerate(columns.tolist())]
+    parts.append(Markup("</svg>"))
+    return Markup("").join(parts)
+
+
+def _cell(analysis: Analysis, residuals: Array, bad: Array, i: int, j: int, x: int, y: int) -> Markup:
+    """A square, its sign if it is bad, and what a pointer on it says."""
+    r = float(residuals[i, j])
+    missing = bool(np.isnan(r))
+    mark = "\N{MULTIPLICATION SIGN}" if missing else ("+" if r > 0 else "\N{MINUS SIGN}") if bad[i, j] else ""
+    value = "missing" if missing else f"{float(analysis.given[i, j]):.6g}"  # type: ignore[index]
+    said = f"{analysis.names[j]}: {value}"
+    if bad[i, j]:
+        said += f", expected {float(analysis.data[i, j]):.6g} ({r:+.3g} deviations)"
+    left, top = LEFT + SIDE * x, TOP + SIDE * y
+    return Markup(
+        '<g><title>{said}</title><rect x="{left}" y="{top}" width="{side}" height="{side}" fill="{fill}" '
+        'stroke="#dddddd"/><text x="{cx}" y="{cy}" font-size="12" text-anchor="middle">{mark}</text></g>'
+    ).format(
+        said=said,
+        left=left,
+        top=top,
+        side=SIDE,
+        fill="#e6e6e6" if missing else _color(r),
+        cx=left + SIDE // 2,
+        cy=top + 13,
+        mark=mark,
+    )
+
+
+def _color(r: float) -> str:
+    """White as expected, orange-red above, blue below."""
+    full = np.array([213, 94, 0] if r > 0 else [0, 114, 178])
+    share = min(max(abs(r) - 1.6, 0.0) / (FULL - 1.6), 1.0)
+    red, green, blue = np.rint(255 + share * (full - 255)).astype(int).tolist()
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 18 else f"{name[:17]}\N{HORIZONTAL ELLIPSIS}"

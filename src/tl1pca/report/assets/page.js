@@ -1,0 +1,34 @@
+// ------------------------------------------------------------------ the page comes to life
+const fillSelects = () => {
+  for (const [id, chosen] of [["score-x", 0], ["score-y", 1]]) {
+    const box = element(id);
+    if (!box) continue;
+    data.scores.forEach((_, j) => box.add(new Option(`component ${j + 1}`, j, j === chosen, j === chosen)));
+    box.addEventListener("change", () => { positions["figure-scores"] = drawScores(); });
+  }
+  element("arrows")?.addEventListener("change", () => { positions["figure-scores"] = drawScores(); });
+  element("dragging").addEventListener("change", (event) => setDragging(event.target.value));
+};
+const drawAll = async () => {
+  for (const id of ["note-map", "note-again"]) if (element(id)) element(id).textContent = logNote(data.map);
+  if (data.classical) element("note-classical").textContent = logNote(data.classical.map);
+  const pause = () => new Promise((resolve) => setTimeout(resolve)); // the page answers between two figures
+  for (const [id, draw] of Object.entries(pointFigures)) {
+    positions[id] = draw();
+    listen(id);
+    await pause();
+  }
+  for (const draw of [drawScree, drawLoadings]) {
+    draw();
+    await pause();
+  }
+  document.documentElement.dataset.ready = "yes";
+};
+
+buildTheme();
+buildLevel();
+buildRow();
+buildSearch();
+buildTable();
+fillSelects();
+drawAll();

@@ -1,0 +1,148 @@
+// ------------------------------------------------------------------ one row: its values, and what each column adds
+const floats = (text) => new Float32Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+const model = data.model && {
+  ...data.model,
+  components: floats(data.model.components), // k rows of d, one after the other
+  dual: floats(data.model.dual),
+  centered: floats(data.model.centered), // the rows of the page from the first on, less the center
+  given: data.model.given === null ? null : floats(data.model.given),
+};
+const SHOWN = 12;
+
+// The arithmetic of tl1pca._unusual: residuals in robust spreads, shares of the squared score distance.
+const contributions = (i) => {
+  const d = data.names.length;
+  const k = model.precision.length;
+  const a = model.centered.subarray(i * d, (i + 1) * d);
+  const scores = Array.from({ length: k }, (_, c) => {
+    let t = 0;
+    for (let j = 0; j < d; j += 1) t += a[j] * model.dual[c * d + j];
+    return t;
+  });
+  const total = scores.reduce((sum, t, c) => sum + t * t * model.precision[c], 0) || 1;
+  return Array.from({ length: d }, (_, j) => {
+    let [fit, pull] = [0, 0];
+    for (let c = 0; c < k; c += 1) {
+      fit += scores[c] * model.components[c * d + j];
+      pull += scores[c] * model.precision[c] * model.dual[c * d + j];
+    }
+    return {
+      column: j,
+      value: model.given === null ? model.mean[j] + a[j] : model.given[i * d + j],
+      expected: model.given === null ? model.mean[j] + fit : null,
+      residual: (a[j] - fit) / model.spread[j],
+      share: (a[j] * pull) / total,
+    };
+  });
+};
+
+const showColumns = () => {
+  const i = state.row;
+  const byShare = element("row-measure").value === "share";
+  const amount = byShare ? (c) => c.share : (c) => c.residual;
+  const parts = contributions(i);
+  const most = Math.max(...parts.map((c) => Math.abs(amount(c))), 1e-300);
+  if (element("row-order").value === "size") parts.sort((a, b) => Math.abs(amount(b)) - Math.abs(amount(a)) || a.column - b.column);
+  const shown = element("row-all").checked ? parts : parts.slice(0, SHOWN);
+  element("row-columns").tBodies[0].replaceChildren(...shown.map((part) => {
+    const line = document.createElement("tr");
+    const name = make("th", shorten(data.names[part.column], 40), "name");
+    name.scope = "row";
+    name.title = data.names[part.column];
+    const bar = make("span", "", amount(part) < 0 ? "bar below" : "bar");
+    bar.style.width = `${(45 * Math.abs(amount(part))) / most}%`;
+    const cell = make("td", "", "bars");
+    cell.append(bar, make("span", byShare ? percent(part.share) : signed(part.residual), "amount"));
+    line.append(name, make("td", measured(part.value), "number"));
+    if (model.given === null) line.append(make("td", measured(part.expected), "number"));
+    line.append(cell);
+    return line;
+  }));
+  element("row-expected").hidden = model.given !== null;
+  element("row-left").textContent = parts.length > shown.length ? `and ${count(parts.length - shown.length)} more` : "";
+};
+
+const showRow = () => {
+  const i = state.row;
+  const panel = element("row");
+  const opened = i !== null && panel.hidden;
+  panel.hidden = i === null;
+  document.body.classList.toggle("beside", i !== null);
+  if (i !== null) {
+    element("row-title").textContent = rowName(i, 120);
+    element("row-flag").replaceChildren(flagMark(data.flag[i]), FLAGS[data.flag[i]]);
+    element("row-distances").textContent =
+      `Score distance ${number(data.sd[i])}, orthogonal distance ${number(data.od[i])}: ${times(data.times[i])} times the limit.`;
+    const known = Boolean(model) && i < model.rows;
+    element("row-detail").hidden = !known;
+    element("row-unknown").hidden = known;
+    element("row-unknown").textContent = known ? "" :
+      `Most unusual: ${unusual(i, 60).join(", ")}. The values of this row are not in the file, which holds those of ` +
+      `${count(model ? model.rows : 0)} rows, the furthest out first.`;
+    if (known) {
+      element("row-measure").value = data.byScore[i] ? "share" : "residual";
+      showColumns();
+    }
+  }
+  // The figures have become narrower, or wide again.
+  if (opened || i === null) window.dispatchEvent(new Event("resize"));
+};
+const buildRow = () => {
+  on("row", showRow);
+  on("level", () => { if (state.row !== null) showRow(); });
+  for (const id of ["row-measure", "row-order", "row-all"]) element(id).addEventListener("change", showColumns);
+  const close = () => {
+    choose(null);
+    element("search").focus({ preventScroll: true });
+  };
+  element("row-close").addEventListener("click", close);
+  element("row-previous").addEventListener("click", () => step(-1));
+  element("row-next").addEventListener("click", () => step(1));
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.row !== null) close(); });
+};
+
+// ------------------------------------------------------------------ search
+const MOST_FOUND = 12;
+const findRows = (text) => {
+  const wanted = text.trim().toLowerCase();
+  const found = [];
+  if (!wanted) return found;
+  const ranks = (i) => {
+    const names = [String(data.row[i]), ...(data.label === null ? [] : [data.label[i].toLowerCase()])];
+    return Math.min(...names.map((name) => (name === wanted ? 0 : name.startsWith(wanted) ? 1 : name.includes(wanted) ? 2 : 3)));
+  };
+  for (let i = 0; i < N; i += 1) {
+    const rank = ranks(i);
+    if (rank < 3) found.push([rank, i]);
+  }
+  return found.sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([, i]) => i);
+};
+const buildSearch = () => {
+  const [box, list] = [element("search"), element("search-results")];
+  const show = () => {
+    const found = findRows(box.value);
+    list.replaceChildren(...found.slice(0, MOST_FOUND).map((i) => {
+      const item = document.createElement("li");
+      const button = make("button");
+      button.type = "button";
+      button.append(flagMark(data.flag[i]), rowName(i));
+      button.addEventListener("click", () => {
+        list.replaceChildren();
+        choose(i);
+      });
+      item.append(button);
+      return item;
+    }));
+    element("search-count").textContent = !box.value.trim() ? ""
+      : found.length > MOST_FOUND ? `${count(found.length)} rows found`
+        : found.length ? "" : `Not among the ${count(N)} rows that this file holds.`;
+  };
+  box.addEventListener("input", show);
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    const [first] = findRows(box.value);
+    if (first === undefined) return;
+    list.replaceChildren();
+    choose(first);
+  });
+};

@@ -1,0 +1,42 @@
+// Names come from the data. They reach the page as textContent, or through plain() where Plotly reads markup.
+const data = JSON.parse(document.getElementById("data").textContent);
+const element = (id) => document.getElementById(id);
+const FLAGS = data.flags;
+
+const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+const shorten = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
+const count = (n) => n.toLocaleString("en");
+const number = (x) => {
+  if (x === null || Number.isNaN(x)) return "–";
+  const size = Math.abs(x);
+  if (size === 0) return "0";
+  const text = size >= 1e5 || size < 1e-3 ? x.toExponential(2) : size >= 100 ? x.toFixed(0) : x.toPrecision(3);
+  return text.replace("-", "−");
+};
+// Values as they were measured keep more digits than what is computed from them.
+const measured = (x) => (Number.isNaN(x) ? "missing" : String(Number(x.toPrecision(6))).replace("-", "−"));
+const signed = (x) => (x > 0 ? "+" : "") + number(x);
+const percent = (x) => `${Math.round(100 * x)}\u00a0%`.replace("-", "−");
+const times = (x) => (x > 1000 ? "> 1000" : number(x));
+const value = (i, rank) => {
+  const x = data.values[rank][i];
+  return data.byScore[i] ? percent(x) : signed(x);
+};
+const unusual = (i, most) =>
+  data.variables[i]
+    .map((j, rank) => `${shorten(data.names[j], most)} ${value(i, rank)}`)
+    .filter((_, rank) => data.values[rank][i] !== null);
+const rowName = (i, most = 60) =>
+  data.label === null ? `Row ${data.row[i]}` : `${shorten(data.label[i], most)} (row ${data.row[i]})`;
+// An element with text, which is never markup.
+const make = (tag, text = "", className = "") => {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  if (className) made.className = className;
+  return made;
+};
+const flagMark = (flag) => {
+  const mark = make("span", "", `mark mark-${flag}`);
+  mark.setAttribute("aria-hidden", "true");
+  return mark;
+};

@@ -1,0 +1,315 @@
+"""A reader's steps: choose a row anywhere and see it everywhere; search, select, change the level."""
+
+import csv
+import re
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from browser_visits import Visit
+from tl1pca import TL1SubspacePCA
+from tl1pca._unusual import unusual
+from tl1pca.datasets import make_contaminated
+from tl1pca.diagnostics import diagnose
+from tl1pca.preprocessing import MADScaler
+from tl1pca.report import write_report
+
+NAMES = ["<b>width</b>", "height", "weight", "depth", "age", "speed of a thing with a rather long name"]
+FIGURES = ("figure-map", "figure-scores", "figure-classical", "figure-again")
+
+
+@pytest.fixture(scope="module")
+def frame():
+    X = make_contaminated(200, len(NAMES), 2, fraction=0.1, random_state=0)[0] + 1000.0
+    return pd.DataFrame(X, columns=NAMES, index=[f"plant <{i}>" for i in range(200)])
+
+
+@pytest.fixture(scope="module")
+def fitted(frame):
+    return TL1SubspacePCA(2, random_state=0).fit(frame)
+
+
+@pytest.fixture(scope="module")
+def path(frame, fitted, tmp_path_factory):
+    return write_report(frame, tmp_path_factory.mktemp("linked") / "page.html", estimator=fitted)
+
+
+@pytest.fixture
+def visit(browser, path):
+    visit = Visit(browser, path)
+    yield visit
+    visit.check()
+    visit.page.close()
+
+
+def number(text):
+    return float(text.replace("−", "-"))
+
+
+def marked(page, figure):
+    """Where the ring of the chosen row lies in a figure."""
+    return page.evaluate(
+        "id => { const t = document.getElementById(id).data.at(-1); return [t.x[0], t.y[0]]; }", figure
+    )
+
+
+def click_point(page, figure, flag):
+    """Click the first point of a kind, and say where it lies in units of the axes."""
+    x, y, px, py = page.evaluate(
+        """([figure, name]) => {
+            const plot = document.getElementById(figure);
+            plot.scrollIntoView({block: "center", behavior: "instant"});
+            const trace = plot._fullData.find((trace) => trace.name === name);
+            const box = plot.getBoundingClientRect(), {xaxis, yaxis} = plot._fullLayout;
+            return [trace.x[0], trace.y[0], box.left + xaxis._offset + xaxis.d2p(trace.x[0]),
+                    box.top + yaxis._offset + yaxis.d2p(trace.y[0])];
+        }""",
+        [figure, flag],
+    )
+    page.mouse.move(px - 3, py)
+    page.mouse.move(px, py)
+    page.mouse.click(px, py)
+    page.locator("#row").wait_for()
+    return x, y
+
+
+def shown_row(page):
+    return int(re.search(r"\(row (\d+)\)$", page.locator("#row-title").inner_text()).group(1)) - 1
+
+
+def columns_of(page):
+    """Name, value, expected value and contribution, as the panel shows them."""
+    lines = page.locator("#row-columns tbody tr")
+    return [lines.nth(i).locator("th, td").all_inner_texts() for i in range(lines.count())]
+
+
+def test_a_click_on_a_point_shows_the_row_and_marks_it_everywhere(visit, frame, fitted):
+    page = visit.page
+    for figure in FIGURES:
+        at = click_point(page, figure, "orthogonal outlier")
+        np.testing.assert_allclose(marked(page, figure), at, err_msg=figure)
+        row = shown_row(page)
+        distances = [fitted.score_distances_[row], fitted.orthogonal_distances_[row]]
+        for name in ("figure-map", "figure-again"):
+            np.testing.assert_allclose(marked(page, name), distances, rtol=1e-4, err_msg=figure)
+        scores = fitted.transform(frame.iloc[[row]])[0]
+        np.testing.assert_allclose(marked(page, "figure-scores"), scores, rtol=1e-3, atol=1e-3)
+        assert page.locator("#row-title").inner_text() == f"plant <{row}> (row {row + 1})"
+        page.keyboard.press("Escape")
+        page.wait_for_timeout(200)  # the figures have become wider
+
+
+def test_a_table_row_shows_its_values_and_what_each_column_adds(visit, frame, fitted):
+    page = visit.page
+    page.locator("#table tbody tr").nth(2).click()
+    row = shown_row(page)
+    assert page.locator("#table tr[aria-current]").count() == 1
+    page.locator("#row-order").select_option("column")
+    shown = columns_of(page)
+    assert [line[0] for line in shown] == [name[:39] + "…" if len(name) > 40 else name for name in NAMES]
+    x, X = frame.iloc[row].to_numpy(), frame.to_numpy()
+    np.testing.assert_allclose([number(line[1]) for line in shown], x, rtol=1e-5)
+    expected = fitted.inverse_transform(fitted.transform(frame.iloc[[row]]))[0]
+    np.testing.assert_allclose([number(line[2]) for line in shown], expected, rtol=1e-5)
+    spread = unusual(fitted, X, diagnose(fitted, X), np.array([row])).spread
+    residuals = (x - expected) / spread
+    page.locator("#row-measure").select_option("residual")
+    np.testing.assert_allclose(
+        [number(line[3]) for line in columns_of(page)], residuals, rtol=6e-3, atol=2e-3
+    )
+    page.locator("#row-measure").select_option("share")
+    shares = [number(line[3].replace("%", "")) for line in columns_of(page)]
+    assert abs(sum(shares) - 100) <= 3  # of rounded percentages
+    page.locator("#row-order").select_option("size")
+    shares = [abs(number(line[3].replace("%", ""))) for line in columns_of(page)]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_values_of_a_pipeline_are_the_users(browser, frame, tmp_path):
+    model = make_pipeline(MADScaler(), TL1SubspacePCA(2, random_state=0))
+    visit = Visit(browser, write_report(frame, tmp_path / "page.html", estimator=model))
+    visit.page.locator("#table tbody tr").first.click()
+    row = shown_row(visit.page)
+    visit.page.locator("#row-order").select_option("column")
+    values = [number(line[1]) for line in columns_of(visit.page)]
+    np.testing.assert_allclose(values, frame.iloc[row], rtol=1e-5)
+    visit.check()
+    visit.page.close()
+
+
+def test_search_by_label_and_number(visit):
+    page = visit.page
+    page.locator("#search").fill("<17>")
+    assert page.locator("#search-results button").all_inner_texts() == ["plant <17> (row 18)"]
+    page.keyboard.press("Enter")
+    assert shown_row(page) == 17
+    page.locator("#search").fill("200")
+    page.locator("#search-results button").first.click()
+    assert shown_row(page) == 199
+    page.locator("#search").fill("no such plant")
+    assert "Not among the 200 rows" in page.locator("#search-count").inner_text()
+
+
+def test_keyboard_alone(visit):
+    page = visit.page
+    page.locator("#table tbody button").first.focus()
+    page.keyboard.press("Enter")
+    first = shown_row(page)
+    assert page.evaluate("document.activeElement.closest('tr').getAttribute('aria-current')") == "true"
+    page.locator("#row-next").focus()
+    page.keyboard.press("Enter")
+    assert shown_row(page) == int(visit.column("row")[1]) - 1 != first
+    page.keyboard.press("Escape")
+    assert page.locator("#row").is_hidden()
+    assert marked(page, "figure-map") == [None, None]
+
+
+@pytest.mark.parametrize("mode", ["select", "lasso"])
+def test_a_selection_goes_to_the_table_and_to_a_file(visit, fitted, tmp_path, mode):
+    page = visit.page
+    page.locator("#dragging").select_option(mode)
+    box = page.evaluate(
+        """() => {
+            const plot = document.getElementById("figure-map");
+            plot.scrollIntoView({block: "center", behavior: "instant"});
+            const box = plot.getBoundingClientRect(), {xaxis, yaxis} = plot._fullLayout;
+            return [box.left + xaxis._offset + 2, box.top + yaxis._offset + 2, xaxis._length - 4,
+                    yaxis._length / 2];
+        }"""
+    )
+    x, y, width, height = box
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for to in ((x + width, y), (x + width, y + height), (x, y + height))[1 if mode == "select" else 0 :]:
+        page.mouse.move(*to, steps=8)
+        if mode == "select":
+            break
+    page.mouse.up()
+    page.locator("#clear").wait_for()
+    with page.expect_download() as download:
+        page.locator("#export").click()
+    assert download.value.suggested_filename == "selected_rows.csv"
+    download.value.save_as(tmp_path / "rows.csv")
+    with (tmp_path / "rows.csv").open(newline="", encoding="utf-8") as file:
+        rows = sorted(int(line["row"]) - 1 for line in csv.DictReader(file))
+    middle = page.evaluate("document.getElementById('figure-map')._fullLayout.yaxis.range")[1] / 2
+    od = fitted.orthogonal_distances_
+    assert set(np.flatnonzero(od > 1.05 * middle)) <= set(rows) <= set(np.flatnonzero(od > 0.9 * middle))
+    assert f"{len(rows)} rows selected" in page.locator("#selected-note").inner_text()
+    dimmed = page.evaluate(
+        "document.getElementById('figure-scores').data.map((t) => t.selectedpoints?.length ?? 0)"
+    )
+    assert sum(dimmed) == len(rows)  # the other figures show the same selection
+    page.locator("#clear").click()
+    assert page.locator("#range").inner_text().endswith(f"of {np.count_nonzero(fitted.flags_)}")
+
+
+def test_the_level_recounts_the_flags(visit, fitted):
+    page, n = visit.page, len(fitted.flags_)
+
+    def counts():
+        return [int(page.locator(f"#count-{flag}").inner_text()) for flag in range(4)]
+
+    def listed():
+        return int(page.locator("#range").inner_text().rsplit(" ", 1)[-1])
+
+    assert counts() == np.bincount(fitted.flags_, minlength=4).tolist()
+    assert "0.99, as fitted" in page.locator("#level-text").inner_text()
+    page.locator("#level").focus()
+    page.keyboard.press("Home")
+    low = counts()
+    assert page.locator("#level-text").inner_text().startswith("0.9: ")
+    assert sum(low) == n
+    assert listed() == n - low[0] >= 0.1 * n  # the browser flags as many as Python counted
+    page.keyboard.press("End")
+    high = counts()
+    assert high[0] > low[0]
+    assert listed() == n - high[0]
+    lines = page.evaluate("document.getElementById('figure-map').data[1].x")
+    assert lines[0] > fitted.cutoffs_.score  # the limits move with it
+    for _ in range(4):
+        page.keyboard.press("ArrowLeft")
+    assert counts() == np.bincount(fitted.flags_, minlength=4).tolist()
+
+
+def test_columns_as_arrows(visit, fitted):
+    page = visit.page
+    page.locator("#arrows").check()
+    names = page.locator("#figure-scores .annotation-text").all_text_contents()
+    assert sorted(filter(None, names)) == sorted(
+        name[:17] + "…" if len(name) > 18 else name for name in NAMES
+    )
+    ends = np.array(
+        page.evaluate(
+            "document.getElementById('figure-scores').layout.annotations.filter((a) => a.showarrow)"
+            ".map((a) => [a.x, a.y])"
+        )
+    )
+    loadings = fitted.components_.T
+    lengths = np.linalg.norm(loadings, axis=1)
+    longest = loadings[np.argsort(-lengths)]
+    np.testing.assert_allclose(ends / np.linalg.norm(ends[0]), longest / lengths.max(), atol=1e-3)
+    page.locator("#arrows").uncheck()
+    assert page.locator("#figure-scores .annotation-text").count() == 0
+
+
+def test_dark_and_print(visit):
+    page = visit.page
+    ground = "getComputedStyle(document.body).backgroundColor"
+    paper = "document.getElementById('figure-map')._fullLayout.paper_bgcolor"
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.locator("#theme").click()
+    assert page.evaluate(ground) == "rgb(22, 27, 32)"
+    assert page.evaluate(paper) == "#161b20"
+    page.emulate_media(media="print")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    assert page.evaluate(paper) == "#fff"
+    assert page.locator(".tools").is_hidden()
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen")
+    assert page.evaluate(ground) == "rgb(22, 27, 32)"
+
+
+def test_the_system_is_asked_for_dark(browser, path):
+    page = browser.new_page(color_scheme="dark")
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-ready=yes]")
+    assert page.locator("#theme").inner_text() == "Light"
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_many_long_names_do_not_overprint(browser, tmp_path, width):
+    X = make_contaminated(100, 300, 3, fraction=0.1, random_state=0)[0]
+    columns = [f"column {j} with a name that says what was measured and how" for j in range(300)]
+    estimator = TL1SubspacePCA(3, random_state=0)
+    visit = Visit(
+        browser, write_report(X, tmp_path / "page.html", estimator=estimator, columns=columns), width
+    )
+    page = visit.page
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    boxes = page.evaluate(
+        "[...document.querySelectorAll('#figure-loadings .xtick text')].map((t) => t.getBoundingClientRect())"
+        ".map((b) => [b.left, b.right]).sort((a, b) => a[0] - b[0])"
+    )
+    assert len(boxes) >= 2
+    assert all(left[1] <= right[0] for left, right in pairwise(boxes))
+    page.locator("#table tbody button").first.click()
+    page.locator("#row-order").select_option("column")
+    page.locator("#row-all").check()
+    names = page.locator("#row-columns tbody th").evaluate_all("cells => cells.map((cell) => cell.title)")
+    assert names == columns
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    visit.check()
+    page.close()
+
+
+def test_ten_thousand_rows_stay_below_two_megabytes(tmp_path):
+    X = make_contaminated(10_000, 20, 3, fraction=0.05, random_state=0)[0]
+    estimator = TL1SubspacePCA(3, random_state=0)
+    page = write_report(X, tmp_path / "page.html", estimator=estimator)
+    assert page.stat().st_size < 2_000_000
