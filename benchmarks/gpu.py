@@ -33,7 +33,15 @@ from tl1pca.rows import ArrayRows
 REPEATS = 5
 ESTIMATORS = (tl1pca.TL1PCA(10), tl1pca.TL1PCA(10, a=10.0), tl1pca.TL1SubspacePCA(10, random_state=0))
 #: How often a verb of the port reads the data.
-READS = {"project": 1, "pullback": 1, "fold": 2, "gram": 1, "split": 1, "norms": 1, "mean": 1, "extent": 2}
+READS = {
+    "project": 1,
+    "pullback": 1,
+    "map_reduce": 2,
+    "gram": 1,
+    "scores_and_distances": 1,
+    "mean": 1,
+    "max_abs": 2,
+}
 
 
 def seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:

@@ -88,7 +88,7 @@ def extra_memory(estimator, X):
 
 
 #: Multiplications and additions for each entry of X and each of B directions.
-FLOPS = {"project": 2, "pullback": 2, "fold": 4, "split": 4}
+FLOPS = {"project": 2, "pullback": 2, "map_reduce": 4, "scores_and_distances": 4}
 
 
 class Passes:
@@ -101,7 +101,7 @@ class Passes:
         self.X, self.shares, self.flops = X, {}, 0.0
 
     def __enter__(self):
-        self._kept = {name: getattr(DenseRows, name) for name in (*FLOPS, "gram", "norms")}
+        self._kept = {name: getattr(DenseRows, name) for name in (*FLOPS, "gram")}
         for name, function in self._kept.items():
             setattr(DenseRows, name, self._counted(name, function))
         return self
@@ -116,9 +116,9 @@ class Passes:
             self.shares[name] = self.shares.get(name, 0.0) + n * d / self.X.size
             if name in FLOPS:
                 given = next(a for a in arguments if isinstance(a, np.ndarray))
-                self.flops += FLOPS[name] * n * d * (1 if given.ndim == 1 else given.shape[1])
+                self.flops += FLOPS[name] * n * d * (1 if given.ndim == 1 else max(1, given.shape[1]))
             else:
-                self.flops += 2 * n * d * (d if name == "gram" else 1)
+                self.flops += 2 * n * d * d
             return function(rows, *arguments)
 
         return call

@@ -22,7 +22,7 @@ from tl1pca import TL1PCA, TL1SubspacePCA
 from tl1pca.rows import dask as adapter
 
 #: Verbs of the port that read all of the data.
-PASSES = ("fold", "project", "split", "norms", "pullback", "gram", "extent")
+PASSES = ("map_reduce", "project", "scores_and_distances", "norms", "pullback", "gram", "max_abs")
 #: The fit to predict: rows, columns, components, workers, bytes of a partition.
 TARGET = {"n": 10**9, "d": 10**3, "k": 10, "workers": 64, "partition": 10**9}
 
@@ -108,13 +108,17 @@ def costs(client, d, k):
     one = rows.map(lambda t: t[:, 0], scores)
     adapter.gather(client, one.futures)
     verbs = {
-        "fold": lambda: rows.fold(lambda T: (np.sign(T) / (1 + abs(T)) ** 2, abs(T) / (1 + abs(T))), W),
+        "map_reduce": lambda: rows.map_reduce(
+            lambda T: (np.sign(T) / (1 + abs(T)) ** 2, abs(T) / (1 + abs(T))), W
+        ),
         "project": lambda: adapter.gather(client, rows.map(lambda t: t[:1], rows.project(W)).futures),
-        "split": lambda: adapter.gather(client, rows.map(lambda r: r[:1], rows.split(W)[1]).futures),
+        "scores_and_distances": lambda: adapter.gather(
+            client, rows.map(lambda r: r[:1], rows.scores_and_distances(W)[1]).futures
+        ),
         "norms": lambda: adapter.gather(client, rows.map(lambda r: r[:1], rows.norms()).futures),
         "pullback": lambda: rows.pullback(one),
         "gram": rows.gram,
-        "extent": rows.extent,
+        "max_abs": rows.max_abs,
     }
 
     def trip(n_tasks):

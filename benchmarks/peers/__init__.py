@@ -1,13 +1,15 @@
 """Fits in processes of their own: this package, and peers that cannot share its environment.
 
 robpy pins scikit-learn < 1.7 and statsmodels < 0.15, Tyler's estimator came with statsmodels 0.15,
-and rrcov is R. Each gets an environment (made below ``benchmarks/.peers`` on first use) and a worker
-that stays alive. All workers speak the same way, Python and R alike, so that all are timed alike:
+robustcov needs Python 3.12, and rrcov is R. Each gets an environment (made below ``benchmarks/.peers``
+on first use) and a worker that stays alive. All workers speak the same way, Python and R alike, so
+that all are timed alike:
 
     request   one line on stdin:   method n d k seed folder
               folder/X.bin         the rows, float64, row by row
     answer    one line on stdout:  ok wall_seconds cpu_seconds n_found has_flags   |   error <reason>
-              folder/out.bin       n_found x d components, then n flags (1 = outlier) if has_flags
+              folder/out.bin       n_found x d components, then, if has_flags, for each row the larger of
+                                   its distances over its cut-off (above 1 = outlier)
 
 The times are taken inside the worker around the fit alone; every method is fitted once on small data
 before its first timed fit; BLAS has one thread everywhere.
@@ -30,7 +32,17 @@ ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
 #: Environment -> what pip installs there; "own" is the interpreter that runs the study.
-ENVIRONMENTS = {"own": (), "robpy": ("robpy>=0.0.6",), "statsmodels": ("statsmodels>=0.15",), "R": ()}
+ENVIRONMENTS = {
+    "own": (),
+    "robpy": ("robpy>=0.0.6",),
+    "statsmodels": ("statsmodels>=0.15",),
+    "robustcov": ("robustcov>=0.2",),
+    "R": (),
+}
+#: Environments of scripts of their own, no workers.
+SCRIPTS = {"monitoring": ("pca>=2.10", "chemotools>=0.5", "process-improve>=2.2")}
+#: Environments that need another interpreter than the one that runs the study.
+PYTHONS = {"robustcov": "python3.12"}
 
 
 def command(environment):
@@ -49,9 +61,12 @@ def command(environment):
     folder = HOME / environment
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not (folder / ".installed").exists():  # written last: a half-made environment is made anew
+        maker = shutil.which(PYTHONS[environment]) if environment in PYTHONS else sys.executable
+        if maker is None:
+            return None
         print(f"making the environment for {environment} ...", flush=True)
-        pip = [str(python), "-m", "pip", "install", "--quiet", *ENVIRONMENTS[environment]]
-        for step in ([sys.executable, "-m", "venv", "--clear", str(folder)], pip):
+        pip = [str(python), "-m", "pip", "install", "--quiet", *(ENVIRONMENTS | SCRIPTS)[environment]]
+        for step in ([maker, "-m", "venv", "--clear", str(folder)], pip):
             if subprocess.run(step, check=False).returncode:
                 return None
         (folder / ".installed").touch()
@@ -64,6 +79,7 @@ class Fit:
 
     components: np.ndarray | None = None
     flags: np.ndarray | None = None
+    excess: np.ndarray | None = None
     wall: float = float("nan")
     cpu: float = float("nan")
     error: str = ""
@@ -106,8 +122,9 @@ class Worker:
         wall, cpu, found, has_flags = map(float, answer[1].split())
         out = np.fromfile(folder / "out.bin")
         size = int(found) * X.shape[1]
-        flags = out[size:] > 0 if has_flags else None
-        return Fit(out[:size].reshape(int(found), X.shape[1]), flags, wall, cpu)
+        excess = out[size:] if has_flags else None
+        flags = None if excess is None else excess > 1
+        return Fit(out[:size].reshape(int(found), X.shape[1]), flags, excess, wall, cpu)
 
     def close(self):
         if self.process is not None:

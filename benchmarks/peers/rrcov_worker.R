@@ -13,8 +13,10 @@ while (length(line <- readLines(input, n = 1)) > 0) {
     set.seed(as.integer(ask[5]))
     invisible(gc())
     time <- system.time(found <- suppressWarnings(fit(X, k)))
-    # columns of the loadings one after the other are the components row by row; flag TRUE is a regular row
-    writeBin(c(as.double(found@loadings), as.double(!found@flag)), file.path(folder, "out.bin"))
+    # columns of the loadings one after the other are the components row by row
+    beyond <- found@sd / found@cutoff.sd
+    if (length(found@od) == n && found@cutoff.od > 0) beyond <- pmax(beyond, found@od / found@cutoff.od)
+    writeBin(c(as.double(found@loadings), as.double(beyond)), file.path(folder, "out.bin"))
     paste("ok", time[["elapsed"]], time[["user.self"]] + time[["sys.self"]], ncol(found@loadings), 1)
   }, error = function(e) paste("error", gsub("[[:space:]]+", " ", conditionMessage(e))))
   cat(reply, "\n", sep = "")

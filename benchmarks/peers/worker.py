@@ -1,7 +1,7 @@
 """The Python worker: see ``peers/__init__.py`` for what goes in and out. Needs no tl1pca unless asked for it.
 
 A method maps (X, k, seed) to a fit without arguments, the part that is timed; what the fit returns
-is turned into components (k x d) and, where the method flags outliers, flags afterwards.
+is turned into components (k x d) and, where the method judges rows, distances over cut-offs afterwards.
 """
 
 import sys
@@ -20,7 +20,7 @@ def method(function):
 
 
 def own(name, **options):
-    """An estimator of this package, which flags where it has `flags_`."""
+    """An estimator of this package, which judges rows where it has a `decision_function`."""
 
     def prepare(X, k, seed):
         import tl1pca
@@ -30,7 +30,8 @@ def own(name, **options):
             estimator.set_params(random_state=seed)
 
         def result(fitted):
-            return fitted.components_, (fitted.flags_ > 0 if hasattr(fitted, "flags_") else None)
+            judges = hasattr(fitted, "decision_function")
+            return fitted.components_, 1.0 - fitted.decision_function(X) if judges else None
 
         return lambda: estimator.fit(X), result
 
@@ -63,15 +64,42 @@ def MinCovDet(X, k, seed):  # noqa: N802
     return lambda: leading(mcd.fit(X).covariance_, k), lambda components: (components, None)
 
 
+def over_cutoffs(orthogonal, score2, k):
+    """The larger of the two distances over the usual cut-offs (Hubert et al. 2005)."""
+    from scipy.stats import chi2, norm
+
+    z = np.cbrt(orthogonal**2)
+    middle = np.median(z)
+    cut = (middle + norm.ppf(0.975) * 1.4826 * np.median(np.abs(z - middle))) ** 1.5
+    return np.maximum(orthogonal / max(cut, 1e-300), np.sqrt(score2 / chi2.ppf(0.975, k)))
+
+
 def robpy_map(fitted, X):
-    """Components and flags by the distances and cut-offs of robpy's own outlier map."""
+    """Components and judgement by the distances and cut-offs of robpy's own outlier map."""
     from robpy.pca.base import get_od_cutoff
     from scipy.stats import chi2
 
     orthogonal = np.linalg.norm((X - fitted.location_) - fitted.project(X), axis=1)
     score2 = np.sum(fitted.transform(X) ** 2 / fitted.explained_variance_, axis=1)
-    flags = (orthogonal > get_od_cutoff(orthogonal)) | (score2 > chi2.ppf(0.975, fitted.n_components))
-    return fitted.components_.T, flags
+    score = np.sqrt(score2 / chi2.ppf(0.975, fitted.n_components))
+    return fitted.components_.T, np.maximum(orthogonal / max(get_od_cutoff(orthogonal), 1e-300), score)
+
+
+@method
+def RobustPCA(X, k, seed):  # noqa: N802
+    from robustcov import FastMCD, RobustPCA
+
+    scatter = {"estimator": FastMCD()} if len(X) > 2 * X.shape[1] else {}
+    pca = RobustPCA(n_components=k, **scatter)
+
+    def result(fitted):
+        A = X - fitted.location_
+        T = A @ fitted.components_.T
+        score2 = np.sum(T**2 / fitted.explained_variance_, axis=1)
+        orthogonal = np.linalg.norm(A - T @ fitted.components_, axis=1)
+        return fitted.components_, over_cutoffs(orthogonal, score2, k)
+
+    return lambda: pca.fit(X), result
 
 
 @method
@@ -108,10 +136,10 @@ def answer(name, n, d, k, seed, folder):
     wall, cpu = time.perf_counter(), time.process_time()
     fitted = fit()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    components, flags = result(fitted)
-    parts = [np.ravel(components)] + ([] if flags is None else [flags])
+    components, excess = result(fitted)
+    parts = [np.ravel(components)] + ([] if excess is None else [excess])
     np.concatenate(parts, dtype=np.float64).tofile(Path(folder) / "out.bin")
-    return f"ok {wall} {cpu} {len(components)} {int(flags is not None)}"
+    return f"ok {wall} {cpu} {len(components)} {int(excess is not None)}"
 
 
 def main():

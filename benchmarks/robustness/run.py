@@ -1,7 +1,8 @@
-"""The contamination study: ``python benchmarks/robustness/run.py [--quick]``.
+"""The contamination studies: ``python benchmarks/robustness/run.py [--real] [--quick]``.
 
 Every finished data set is kept in a journal, so a run that was stopped goes on where it was. The
-peers' environments are made on first use. Writes robustness.csv (one line per fit) and robustness.md.
+peers' environments are made on first use. Writes robustness.csv (one line per fit) and robustness.md;
+the second study, of ordinary data and real tables, robustness-real.md (see ``real.py``).
 """
 
 import argparse
@@ -19,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 import peers
 import tl1pca
-from robustness import design, report
+from robustness import design, real, report
 from tl1pca.experiments.journal import Journal
 
 
@@ -71,7 +72,8 @@ def complete(task, records):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one noise, 20 and 40 %%, two seeds")
-    parser.add_argument("--seeds", type=int, help="default 10, quick 2")
+    parser.add_argument("--real", action="store_true", help="the second study: ordinary data and real tables")
+    parser.add_argument("--seeds", type=int, help="default 10, quick 2; of the second study 5 and 2")
     parser.add_argument(
         "--jobs", type=int, default=2, help="data sets at a time; times want no more than cores"
     )
@@ -79,6 +81,10 @@ def main():
     parser.add_argument("--fresh", action="store_true", help="forget the journal")
     parser.add_argument("--report", action="store_true", help="only write the tables of what is there")
     options = parser.parse_args()
+    if options.real:
+        with threadpool_limits(1):
+            print(real.write(options.out, options.quick, options.seeds or (2 if options.quick else 5)))
+        return
     seeds = options.seeds or (2 if options.quick else 10)
 
     commands = {name: peers.command(name) for name in peers.ENVIRONMENTS}
@@ -95,14 +101,14 @@ def main():
         todo = [] if options.report else [task for task in tasks if not complete(task, journal.records)]
         lanes = queue.SimpleQueue()
         for _ in range(options.jobs):
-            lanes.put(Lane(commands))
+            lanes.asarray(Lane(commands))
 
         def work(task):
             lane = lanes.get()
             try:
                 return task, lane.run(task, journal.records.get(task.key, {}), code)
             finally:
-                lanes.put(lane)
+                lanes.asarray(lane)
 
         futures = [pool.submit(work, task) for task in todo]
         try:
