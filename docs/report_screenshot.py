@@ -21,9 +21,12 @@ def main():
         path = Path(folder) / "wine.html"
         exec(code.replace('"wine.html"', repr(str(path))), {})
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1000, "height": 1570})
+        page = browser.new_page(viewport={"width": 1280, "height": 860})
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-ready=yes]")
+        page.locator("#table tbody tr").first.click()
+        page.evaluate("document.getElementById('map').scrollIntoView({behavior: 'instant'})")
+        page.wait_for_timeout(500)  # the figures have become narrower
         page.screenshot(path=HERE / "images" / "report.png")
         browser.close()
 

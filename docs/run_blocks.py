@@ -56,9 +56,10 @@ def run_console(page):
 
 
 if __name__ == "__main__":
-    path = Path(sys.argv[1])
+    path = Path(sys.argv[1]).resolve()
     old = path.read_text()
-    new = run(run_console(old))
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty, contextlib.chdir(empty):
+        new = run(run_console(old))  # what blocks write stays there
     if "--write" in sys.argv:
         path.write_text(new)
     elif new != old:

@@ -21,8 +21,8 @@ from tl1pca.displays import BiplotDisplay, OutlierMapDisplay, ScoreDisplay, Scre
 
 wine = load_wine(as_frame=True)
 table = wine.data.copy()
-spoilt = np.random.default_rng(0).choice(len(table), size=15, replace=False)
-table.loc[spoilt, "flavanoids"] *= 10.0
+spoiled = np.random.default_rng(0).choice(len(table), size=15, replace=False)
+table.loc[spoiled, "flavanoids"] *= 10.0
 
 X = RobustScaler().set_output(transform="pandas").fit_transform(table)
 classical = PCA(3).fit(X)
@@ -44,12 +44,12 @@ plt.show()
 # -------
 #
 # Points are wines, arrows are variables. Groups, here the three cultivars, may be given where they are known.
-# The first component of PCA is the spoilt variable and nothing else. The robust components show how the
-# cultivars differ, and the spoilt rows leave them along the arrow of that variable.
+# The first component of PCA is the spoiled variable and nothing else. The robust components show how the
+# cultivars differ, and the spoiled rows leave them along the arrow of that variable.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.4), layout="constrained")
 cultivar = np.array(["first", "second", "third"], dtype=object)[wine.target]
-cultivar[spoilt] = "spoilt"
+cultivar[spoiled] = "spoiled"
 BiplotDisplay.from_estimator(classical, X, groups=cultivar, n_features=8, ax=left)
 BiplotDisplay.from_estimator(robust, X, groups=cultivar, n_features=8, ax=right)
 plt.show()
@@ -67,6 +67,6 @@ OutlierMapDisplay.from_estimator(robust, X, n_labels=8, ax=right)
 plt.show()
 
 flagged = robust.flags_ > 0
-good = np.setdiff1d(np.arange(len(X)), spoilt)
-print(f"spoilt rows flagged: {flagged[spoilt].sum()} of {len(spoilt)}")
+good = np.setdiff1d(np.arange(len(X)), spoiled)
+print(f"spoiled rows flagged: {flagged[spoiled].sum()} of {len(spoiled)}")
 print(f"other rows flagged: {flagged[good].sum()} of {len(good)}")

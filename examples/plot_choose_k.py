@@ -7,60 +7,62 @@ the good rows lie in three dimensions plus noise, and a fifth of the rows is spr
 """
 
 # %%
-# Two scree plots
-# ---------------
+# What the usual ways say
+# -----------------------
 #
-# Classical PCA sees four large variances, the first of which is that of the bad rows. The robust variances
-# fall to the level of the noise after the third.
+# The largest variance of classical PCA is that of the bad rows, its likelihood counts it as a component, and
+# 80 % of the variance is a matter of how much noise there is.
 
 import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.decomposition import PCA
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold
 
-from tl1pca import TL1SubspacePCA
+from tl1pca import TL1SubspacePCA, select_n_components
 from tl1pca.datasets import make_contaminated
-from tl1pca.displays import ScreeDisplay
+from tl1pca.displays import SelectionDisplay
+from tl1pca.scorers import predicted_cells
 
 X, bad, axes = make_contaminated(300, 15, 3, kind="line", fraction=0.2, random_state=0)
-classical = PCA(8).fit(X)
-robust = TL1SubspacePCA(8, random_state=0).fit(X)
+shares = np.cumsum(PCA().fit(X).explained_variance_ratio_)
+print("scikit-learn's n_components='mle':", PCA("mle").fit(X).n_components_)
+print("components with 80 % of the variance:", 1 + int((shares < 0.8).sum()))
+print("components with 90 % of the variance:", 1 + int((shares < 0.9).sum()))
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-ScreeDisplay.from_estimator(classical, ax=left)
-ScreeDisplay.from_estimator(robust, ax=right)
+# %%
+# Two curves of the rows that a robust fit trusts
+# -----------------------------------------------
+#
+# :func:`tl1pca.select_n_components` fits with 1, 2, ... components until the rows that the fit trusts have no
+# more than that. A single fit with many components would not do: the line would become one of them.
+#
+# The answer is that of a cross-validation in which every cell is predicted from the other cells of its row.
+# The eigenvalues of the trusted rows beside those of noise (parallel analysis) come along.
+
+found = select_n_components(X)
+print(found)
+SelectionDisplay(selection=found).plot()
 plt.show()
 
 # %%
-# In numbers, beside the variances of the good rows alone, which a user does not know.
-
-ideal = PCA(8).fit(X[~bad])
-for name, pca in (("PCA", classical), ("TL1SubspacePCA", robust), ("PCA of the good rows", ideal)):
-    print(f"{name:22s}" + "".join(f"{variance:7.1f}" for variance in pca.explained_variance_))
-
-# %%
-# A share instead of a number
-# ---------------------------
+# A search with scikit-learn
+# --------------------------
 #
-# A number between 0 and 1 keeps as many components as explain that share of the dispersion. A share that the
-# structure does not reach brings in the noise: look at the scree plot before you ask for 90 %.
+# ``GridSearchCV`` needs a score. The likelihood of scikit-learn's PCA rises with a component that fits the
+# bad rows; :func:`tl1pca.scorers.predicted_cells` is the criterion of above for held-out rows, and its value
+# is that of the main mode of the rows, so that a minority of bad ones does not matter.
 
-for share in (0.5, 0.8, 0.9):
-    count = TL1SubspacePCA(share, random_state=0).fit(X).n_components_
-    print(f"n_components={share}: {count} components")
+grid = {"n_components": [1, 2, 3, 4, 5, 6, 7, 8]}
+folds = KFold(5, shuffle=True, random_state=0)
+classical = GridSearchCV(PCA(), grid, cv=folds).fit(X)
+robust = GridSearchCV(TL1SubspacePCA(random_state=0), grid, scoring=predicted_cells, cv=folds).fit(X)
+print("likelihood of PCA:", classical.best_params_)
+print("predicted cells of TL1SubspacePCA:", robust.best_params_)
 
-# %%
-# Rows that were not fitted
-# -------------------------
-#
-# ``score`` is minus the median distance of a row to the subspace, so that it can be cross-validated on data
-# with bad rows. It always rises with the number of components; what counts is where it stops to rise fast.
-
-counts = range(1, 9)
-scores = [cross_val_score(TL1SubspacePCA(k, random_state=0), X, cv=5).mean() for k in counts]
-figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
-ax.plot(counts, [-score for score in scores], "o-", color="#0072B2")
-ax.axvline(3, color="black", ls="--", lw=1, label="dimension of the good rows")
-ax.set(xlabel="number of components", ylabel="median distance, new rows", ylim=(0, None))
-ax.spines[["top", "right"]].set_visible(False)
-ax.legend(frameon=False)
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.4), layout="constrained")
+for ax, search, label in ((left, classical, "log-likelihood"), (right, robust, "predicted cells")):
+    ax.plot(grid["n_components"], search.cv_results_["mean_test_score"], "o-", color="#0072B2")
+    ax.axvline(3, color="black", ls="--", lw=1)
+    ax.set(xlabel="number of components", ylabel=label, title=type(search.estimator).__name__)
+    ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -31,7 +31,7 @@ estimators = {
 }
 table = compare(X, estimators, n_components=3)
 print(f"{int(bad.sum())} of {len(X)} rows are bad\n")
-print(table[["objective", "score", "outliers", "n_iter", "converged"]].round(3).to_string())
+print(table[["objective", "outliers", "n_iter", "converged"]].round(3).to_string())
 
 # %%
 # Who agrees with whom

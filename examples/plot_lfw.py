@@ -26,7 +26,7 @@ from tl1pca.datasets import load_lfw_subset
 
 
 def gradients(pixels):
-    """Histograms of eight orientations in cells of 5 x 5 pixels, normalised over neighbouring cells."""
+    """Histograms of eight orientations in cells of 5 x 5 pixels, normalized over neighboring cells."""
     images = pixels.reshape(-1, 25, 25)
     return np.stack([hog(image, 8, pixels_per_cell=(5, 5), cells_per_block=(2, 2)) for image in images])
 

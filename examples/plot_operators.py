@@ -2,7 +2,7 @@ r"""
 What one row may contribute
 ===========================
 
-A principal component maximises the sum over the rows of rho(\|t\|), where t is the projection of a row.
+A principal component maximizes the sum over the rows of rho(\|t\|), where t is the projection of a row.
 Classical PCA takes rho = \|t\|^2: twice as far away counts four times. This example draws the operators of
 the package and their slopes. The slope is the pull of a row on the component, and it is the slope that
 decides how robust a method is.

@@ -5,14 +5,14 @@ Four outliers and a line
 The toy of the paper: thirty points about the diagonal and four outliers off it. The first component should
 point along the diagonal, at 45 degrees. The thirty points are redrawn here, so the angles differ from those
 printed in the paper; :doc:`/paper` has the paper's own points. As there, the dispersion methods do not
-subtract a centre.
+subtract a center.
 """
 
 # %%
 # One draw
 # --------
 #
-# On the left the methods that maximise a dispersion of the projections, on the right two that minimise the
+# On the left the methods that maximize a dispersion of the projections, on the right two that minimize the
 # distances of the rows to a line.
 
 import matplotlib.pyplot as plt
@@ -42,8 +42,8 @@ def angle(pca):
 X, outlier = make_toy(random_state=0)
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), sharex=True, sharey=True, layout="constrained")
 for ax, methods, title in (
-    (axes[0], dispersion, "dispersion: maximise over the projections"),
-    (axes[1], residual, "residual: minimise over the distances"),
+    (axes[0], dispersion, "dispersion: maximize over the projections"),
+    (axes[1], residual, "residual: minimize over the distances"),
 ):
     ax.axline((0, 0), slope=1, color="#999999", lw=5, alpha=0.5, label="ideal, 45 degrees")
     ax.plot(*X[~outlier].T, "o", ms=4, color="#333333", label="points")

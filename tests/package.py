@@ -1,9 +1,14 @@
-"""Build the sdist and the wheel and use each in a clean environment without extras; ``make package``.
+"""Build the sdist and the wheel, check them, and use each in clean environments; ``make package``.
+
+Once without extras, and once as the README says: with the extra ``cli``, its
+commands and its Python blocks.
 
 python tests/package.py FOLDER
 """
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -24,14 +29,12 @@ pca = tl1pca.TL1SubspacePCA(2, random_state=0).fit(X)
 tl1pca.save(pca, "model.npz")
 assert (tl1pca.load("model.npz").transform(X) == pca.transform(X)).all()
 assert Path(tl1pca.__file__).with_name("py.typed").exists()
-for command in (["tl1pca", "--help"], ["tl1pca", "reproduce", "toy"]):
+for command in (["tl1pca", "--help"], ["tl1pca", "demo"], ["tl1pca", "reproduce", "toy"]):
     command[0] = str(Path(sys.executable).with_name(command[0]))
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1 and "pip install 'tl1pca[" in done.stderr, (command, done)
+    assert done.returncode == 1 and "pip install 'tl1pca[cli]'" in done.stderr, (command, done)
+    assert done.stderr.count("\\n") == 1, done
 for name in ("displays", "report"):
-    if importlib.util.find_spec(f"tl1pca.{name}") is None:
-        print(f"There is no tl1pca.{name} in this version: not tried.")
-        continue
     try:
         importlib.import_module(f"tl1pca.{name}")  # may be light; if it is not, the extra is named
     except ImportError as error:
@@ -43,24 +46,64 @@ print("fine")
 def python_in(folder, *requirements):
     """The interpreter of a new environment with some requirements."""
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-    python = str(folder / "bin" / "python")
+    python = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*install, *requirements], check=True)
     return python
 
 
+def build(folder):
+    """The sdist and the wheel, and what two checkers say about them."""
+    builder = python_in(folder / "builder", "build", "twine", "check-wheel-contents")
+    dist = folder / "dist"
+    for old in dist.glob("*"):
+        old.unlink()
+    command = [builder, "-m", "build", "--outdir", str(dist), str(ROOT)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    (wheel,), (sdist,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
+    assert wheel.name.endswith("-py3-none-any.whl"), f"{wheel.name} is tied to an interpreter or a system"
+    subprocess.run([builder, "-m", "twine", "check", "--strict", str(wheel), str(sdist)], check=True)
+    subprocess.run([builder, "-m", "check_wheel_contents", str(wheel)], check=True, cwd=ROOT)
+    return wheel, sdist
+
+
+def readme_commands(text):
+    """The commands of the section on one's own environment, less the installation."""
+    block = re.search(r"## In your own environment\s+```\n(.*?)```", text, flags=re.S).group(1)
+    lines = [line.split("#")[0].strip() for line in block.splitlines()]
+    commands = [line for line in lines if line and not line.startswith("pip ")]
+    assert commands, "the README has no commands"
+    return commands
+
+
+def follow_readme(python, folder, environment):
+    """Its commands, then its Python blocks, in an empty folder."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    folder.mkdir(exist_ok=True)
+    for command in readme_commands(text):
+        program, *arguments = shlex.split(command)
+        print(f"  {command}", flush=True)
+        run = [str(Path(python).with_name(program)), *arguments]
+        subprocess.run(run, check=True, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+    blocks = "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.S))
+    subprocess.run([python, "-c", blocks], check=True, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+    for name in ("demo/data.csv", "page.html", "report.html", "model.tl1pca"):
+        assert (folder / name).stat().st_size > 0, name
+
+
 def main(folder):
     folder = Path(folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    builder = python_in(folder / "builder", "build")
-    dist = folder / "dist"
-    command = [builder, "-m", "build", "--outdir", str(dist), str(ROOT)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    wheel, sdist = build(folder)
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    for package in (*dist.glob("*.whl"), *dist.glob("*.tar.gz")):
+    environment["MPLBACKEND"] = "Agg"
+    for package in (wheel, sdist):
         python = python_in(folder / "clean", str(package))
         print(f"{package.name} ({package.stat().st_size // 1024} KiB):", end=" ", flush=True)
         subprocess.run([python, "-c", USE], check=True, cwd=folder, env=environment)
+    print(f"{wheel.name}[cli], as the README says:", flush=True)
+    follow_readme(python_in(folder / "clean", f"{wheel}[cli]"), folder / "readme", environment)
+    print("fine")
 
 
 if __name__ == "__main__":
