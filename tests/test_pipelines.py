@@ -184,8 +184,6 @@ def test_elsewhere_the_error_names_what_helps(estimator):
     holes = FRAME.to_numpy(copy=True)
     holes[3, 1] = np.nan
     for call in (estimator.fit, estimator.fit(FRAME.to_numpy()).transform):
-        with pytest.raises(
-            ValueError, match=r"Input X contains NaN.*SimpleImputer.*TL1CellPCA"
-        ) as error:
+        with pytest.raises(ValueError, match=r"Input X contains NaN.*SimpleImputer.*TL1CellPCA") as error:
             call(holes)
         assert "HistGradientBoosting" not in str(error.value)
