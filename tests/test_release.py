@@ -36,7 +36,7 @@ def test_promised_versions_of_python_are_tested():
 
 
 def test_the_bundle_of_plotly_is_what_the_page_and_the_license_say():
-    bundle = _page._asset("plotly-basic.min.js")
+    bundle = _page.asset("plotly-basic.min.js")
     assert f"plotly.js (basic - minified) v{_page.PLOTLY}\n" in bundle[:200]
     assert "Licensed under the MIT license" in bundle[:300]
     assert "MIT License" in (ROOT / "licenses" / "plotly.js.txt").read_text(encoding="utf-8")

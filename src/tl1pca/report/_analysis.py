@@ -118,6 +118,7 @@ class Analysis:
     n_fit: int
     user_values: Array | None
     given: Array | None = None  # rows with missing and bad cells, where `data` has them repaired
+    moved_to: float | None = None  # the level of the limits, where it is not that of the fit
 
     @cached_property
     def cell_residuals(self) -> Array | None:
@@ -136,12 +137,13 @@ class Analysis:
     @property
     def level(self) -> float:
         """Share of clean normal rows within each of the two limits."""
-        return 1.0 - self.false_alarms / 2.0
+        own = 0.99 if hasattr(self.estimator, "cutoffs_") else 0.975
+        return own if self.moved_to is None else self.moved_to
 
     @property
     def false_alarms(self) -> float:
-        """Share of clean normal rows beyond one of the two limits: their levels are 0.99 or 0.975 each."""
-        return 0.02 if hasattr(self.estimator, "cutoffs_") else 0.05
+        """Share of clean normal rows beyond one of the two limits."""
+        return 2.0 * (1.0 - self.level)
 
     @property
     def too_few(self) -> bool:
@@ -187,9 +189,7 @@ def analyse(
     n_fit = rows_behind(pca, len(data))
     if n_fit < rows_for_flags(len(pca.components_)):
         found = replace(found, flags=np.zeros_like(found.flags))
-    beyond = excess(found.score_distances, found.orthogonal_distances, found.cutoffs)
-    rows = np.flatnonzero(found.flags != Flag.REGULAR)
-    flagged = rows[np.argsort(-beyond[rows], kind="stable")]
+    beyond, flagged = furthest(found)
     classical = None if isinstance(pca, PCA) else _classical(data, pca, flagged)
     return Analysis(
         estimator=pca,
@@ -206,6 +206,13 @@ def analyse(
         user_values=None if steps is None else _user_values(X, given, names),
         given=seen if cellwise else None,
     )
+
+
+def furthest(found: Diagnostics) -> tuple[Array, Array]:
+    """Distance over limit of every row, and the flagged rows, those with the largest first."""
+    beyond = excess(found.score_distances, found.orthogonal_distances, found.cutoffs)
+    rows = np.flatnonzero(found.flags != Flag.REGULAR)
+    return beyond, rows[np.argsort(-beyond[rows], kind="stable")]
 
 
 # ------------------------------------------------------------------------------- what is given

@@ -69,9 +69,20 @@ def _sample(rng: np.random.Generator, n: int, most: int) -> Array:
 
 def embedded(analysis: Analysis, drawn: Drawn) -> str:
     """The data of the page as JSON that can stand in a script element."""
+    data = content(analysis, drawn)
+    data["model"] = None
+    if len(analysis.names) <= MAX_VARIABLES:
+        data["model"] = model(analysis, drawn.rows, drawn.details.spread)
+    written = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    # No tag, comment or entity can begin in the element, whatever the names of the data are.
+    return written.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
+    """The data of the figures."""
     rows, points, found, details = drawn.rows, drawn.rows[drawn.points], analysis.found, drawn.details
     classical = analysis.classical
-    content: dict[str, Any] = {
+    data: dict[str, Any] = {
         "names": analysis.names,
         "flags": [flag.label for flag in Flag],
         "shares": digits(analysis.estimator.explained_variance_ratio_),
@@ -83,7 +94,6 @@ def embedded(analysis: Analysis, drawn: Drawn) -> str:
         "flag": found.flags[rows].tolist(),
         "fitted": found.flags[rows].tolist(),
         "levels": levels(analysis),
-        "model": model(analysis, rows, details.spread) if len(analysis.names) <= MAX_VARIABLES else None,
         "sd": digits(found.score_distances[rows]),
         "od": digits(found.orthogonal_distances[rows]),
         "times": digits(np.minimum(analysis.excess[rows], 1e9), 4),
@@ -100,16 +110,14 @@ def embedded(analysis: Analysis, drawn: Drawn) -> str:
     }
     if classical is not None:
         sd, od = classical.found.score_distances[points], classical.found.orthogonal_distances[points]
-        content["alsoClassical"] = (classical.found.flags[rows] != Flag.REGULAR).astype(int).tolist()
-        content["classical"] = {
+        data["alsoClassical"] = (classical.found.flags[rows] != Flag.REGULAR).astype(int).tolist()
+        data["classical"] = {
             "shares": digits(classical.shares),
             "sd": digits(sd),
             "od": digits(od),
             "map": _map(sd, od, classical.found.cutoffs),
         }
-    written = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    # No tag, comment or entity can begin in the element, whatever the names of the data are.
-    return written.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return data
 
 
 def digits(x: Any, n: int = 6) -> list[Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.special import chdtri, ndtri
 
-from ..diagnostics import MOST_TILT, Cutoffs, Flag, excess, flags
-from ._analysis import Analysis, Array
+from ..diagnostics import MOST_TILT, Cutoffs, Diagnostics, Flag, excess, flags
+from ._analysis import Analysis, Array, furthest
 
 #: Levels that can be chosen, beside that of the fit.
 LEVELS = (0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9999, 0.99999)
@@ -60,6 +61,20 @@ def limits_at(analysis: Analysis, level: float) -> Cutoffs:
     )
     spread = (limits.orthogonal ** (2 / 3) - middle) / float(ndtri(analysis.level))
     return Cutoffs(score, max(middle + spread * float(ndtri(level)), 0.0) ** 1.5, limits.tilt)
+
+
+def at_level(analysis: Analysis, level: float) -> Analysis:
+    """The same rows, judged by the limits at another level."""
+    if analysis.too_few or level == analysis.level:
+        return analysis
+    sd, od, limits = (
+        analysis.found.score_distances,
+        analysis.found.orthogonal_distances,
+        limits_at(analysis, level),
+    )
+    found = Diagnostics(sd, od, limits, flags(sd, od, limits))
+    beyond, flagged = furthest(found)
+    return replace(analysis, found=found, excess=beyond, flagged=flagged, moved_to=level)
 
 
 def near_limits(analysis: Analysis, most: int) -> Array:

@@ -25,7 +25,9 @@ from ._drawn import MAX_LISTED, MAX_VARIABLES, Drawn, draw, embedded
 #: The version of assets/plotly-basic.min.js: the npm package plotly.js-basic-dist-min, MIT license.
 PLOTLY = "4.1.1"
 #: Our scripts, one after the other in one scope.
-SCRIPTS = ("text", "state", "figures", "table", "linked", "row", "page")
+SCRIPTS = ("text", "names", "state", "figures", "table", "linked", "row", "page")
+#: The data that these scripts speak of; tl1pca.explore hands them other data.
+DATA = 'const data = JSON.parse(document.getElementById("data").textContent);\n'
 #: What a scaler does, in words.
 DONE: dict[type, str] = {
     MADScaler: "each column less its median, divided by its median absolute deviation",
@@ -161,20 +163,24 @@ def render_report(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    ours = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
-    scripts = [_script(_asset("plotly-basic.min.js")), _script(f'"use strict";\n(() => {{\n{ours}}})();')]
+    ours = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
+    scripts = [
+        _script(asset("plotly-basic.min.js")),
+        _script(f'"use strict";\n(() => {{\n{DATA}{ours}}})();'),
+    ]
     return environment.get_template("report.html.j2").render(
         title=text(title or "Principal components and outliers"),
         source=None if source is None else text(source),
         scripts=[Markup(script) for script in scripts],
         script_hashes=" ".join(f"'sha256-{_digest(script)}'" for script in scripts),
-        style=Markup(_asset("report.css")),
+        style=Markup(asset("report.css")),
         data=Markup(embedded(analysis, drawn)),
         **_content(analysis, drawn),
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of the page as text."""
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 

@@ -4,6 +4,7 @@ const MARKERS = [
   { symbol: "square", color: "#009e73", size: 8, opacity: 0.85 },
   { symbol: "diamond", color: "#e69f00", size: 9, opacity: 0.9 },
   { symbol: "triangle-up", color: "#d55e00", size: 10, opacity: 0.9 },
+  { symbol: "x-thin-open", color: "#8a95a0", size: 8, opacity: 0.9 }, // set aside, in tl1pca explore
 ];
 const LINES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a95a0", "#7f3c8d"];
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

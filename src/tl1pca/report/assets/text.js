@@ -1,7 +1,5 @@
 // Names come from the data. They reach the page as textContent, or through plain() where Plotly reads markup.
-const data = JSON.parse(document.getElementById("data").textContent);
 const element = (id) => document.getElementById(id);
-const FLAGS = data.flags;
 
 const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 const shorten = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
@@ -18,16 +16,6 @@ const measured = (x) => (Number.isNaN(x) ? "missing" : String(Number(x.toPrecisi
 const signed = (x) => (x > 0 ? "+" : "") + number(x);
 const percent = (x) => `${Math.round(100 * x)}\u00a0%`.replace("-", "−");
 const times = (x) => (x > 1000 ? "> 1000" : number(x));
-const value = (i, rank) => {
-  const x = data.values[rank][i];
-  return data.byScore[i] ? percent(x) : signed(x);
-};
-const unusual = (i, most) =>
-  data.variables[i]
-    .map((j, rank) => `${shorten(data.names[j], most)} ${value(i, rank)}`)
-    .filter((_, rank) => data.values[rank][i] !== null);
-const rowName = (i, most = 60) =>
-  data.label === null ? `Row ${data.row[i]}` : `${shorten(data.label[i], most)} (row ${data.row[i]})`;
 // An element with text, which is never markup.
 const make = (tag, text = "", className = "") => {
   const made = document.createElement(tag);
