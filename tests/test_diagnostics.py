@@ -5,7 +5,8 @@ from scipy.stats import chi2
 from sklearn.decomposition import PCA
 
 from support import ESTIMATORS, gaussian, name, with_components
-from tl1pca import SparseLpPCA, TL1CellPCA, diagnostics
+from tl1pca import SparseLpPCA, TL1CellPCA
+from tl1pca._subspace import row_lengths, score_distances
 from tl1pca.diagnostics import Cutoffs, Flag, cutoffs, diagnose, distances, excess, flags, principal_angles
 
 X = gaussian(300, 6)
@@ -73,5 +74,5 @@ def test_blocks_of_rows_do_not_matter():
 
 def test_no_rows_have_no_lengths():
     """Blocks of a cluster may be empty."""
-    assert diagnostics.row_lengths(np.empty((0, 3))).shape == (0,)
-    assert diagnostics.score_distances(np.empty((0, 2)), np.ones(2)).shape == (0,)
+    assert row_lengths(np.empty((0, 3))).shape == (0,)
+    assert score_distances(np.empty((0, 2)), np.ones(2)).shape == (0,)

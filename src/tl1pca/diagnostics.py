@@ -7,22 +7,19 @@ a pipeline that ends in one is judged in the coordinates of its last step.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
-from enum import IntEnum
-from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtri, ndtri
 
 from . import _limits
-from ._arrays import asarray_like, cast, double, namespace, saturated, to_numpy
+from ._arrays import to_numpy
 from ._contributions import Contributions, Suspect, contributions, suspects
+from ._flags import Cutoffs, Flag, cutoffs, excess, flags, orthogonal_limit
 from ._pipelines import inner_rows, numbers, observed_numbers, split
-from .rows import Rows, as_predictable, finite_max_abs, mask_missing, safe_factor
+from ._subspace import row_distances
+from .rows import as_predictable
 from .rows.lazy import is_dask
 
 __all__ = [
@@ -48,48 +45,6 @@ __all__ = [
 ]
 
 Array = NDArray[Any]
-
-#: What the tilt of a fitted subspace may add to a squared orthogonal distance, in units of the noise: it
-#: at most doubles the distance. A row that needs more to be excused lies off the subspace.
-MOST_TILT = 3.0
-
-#: From here on differences and sums over the entries of a row may overflow.
-_LARGE = 2.0**960
-
-
-class Flag(IntEnum):
-    """Region of the outlier map a row falls into."""
-
-    REGULAR = 0
-    GOOD_LEVERAGE = 1  # far away inside the subspace
-    ORTHOGONAL_OUTLIER = 2  # off the subspace, its projection inside the cloud
-    BAD_LEVERAGE = 3  # off the subspace and far away
-
-    @property
-    def label(self) -> str:
-        """The name for people, as figures, pages, tables and files spell it.
-
-        Examples
-        --------
-        >>> Flag.ORTHOGONAL_OUTLIER.label
-        'orthogonal outlier'
-        """
-        return self.name.lower().replace("_", " ")
-
-
-@dataclass(frozen=True)
-class Cutoffs:
-    """Largest score and orthogonal distance of a regular row.
-
-    `orthogonal` is that of a row in the middle of the scores. A fitted subspace
-    is tilted by the noise of the rows behind it, which lengthens the orthogonal
-    distance of rows far out in it: `tilt` is their number plus one, and infinite
-    for a subspace that is taken as known.
-    """
-
-    score: float
-    orthogonal: float
-    tilt: float = np.inf
 
 
 class Fitted(Protocol):
@@ -148,213 +103,9 @@ def distances(X: ArrayLike, fitted: Fitted) -> tuple[Array, Array]:
     """
     pca: Any = split(fitted)[1]
     data = inner_rows(fitted, X)
-    # An estimator may have distances of its own, of rows whose bad cells are repaired.
-    own = getattr(pca, "_row_distances", None)
     if isinstance(data, list | tuple | np.ndarray) or (hasattr(data, "columns") and not is_dask(data)):
-        data = numbers(pca, data) if own is None else observed_numbers(pca, data)
-    return as_predictable(data).map_blocks(own or Subspace.judging(pca).distances)
-
-
-@dataclass(frozen=True)
-class Subspace:
-    """What prediction needs of a fit: a value that travels to where the rows are.
-
-    The methods take the port to rows at hand, and raise where an entry is not
-    finite. Rows of any size are answered: no square over- or underflows.
-    """
-
-    mean: Array
-    components: Array
-    variances: Array
-    cutoffs: Cutoffs | None = None
-    #: Name of the estimator for errors, and whether NaN says that an entry is missing.
-    name: str | None = None
-    missing: bool = False
-
-    @classmethod
-    def of(cls, fitted: Any, components: Any = None, variances: Any = None) -> Self:
-        """The subspace of anything with mean_, components_ and explained_variance_."""
-        return cls(
-            to_numpy(fitted.mean_).astype(np.float64),
-            to_numpy(fitted.components_ if components is None else components).astype(np.float64),
-            to_numpy(fitted.explained_variance_ if variances is None else variances).astype(np.float64),
-            getattr(fitted, "cutoffs_", None),
-            type(fitted).__name__,
-            getattr(fitted, "_takes_missing", False),
-        )
-
-    @classmethod
-    def judging(cls, fitted: Any) -> Self:
-        """The subspace that rows are judged by: another one where the estimator says so."""
-        parts = (getattr(fitted, name, None) for name in ("judging_components_", "judging_variance_"))
-        return cls.of(fitted, *parts)
-
-    def scores(self, rows: Rows) -> Any:
-        """Least squares coefficients in the components."""
-
-        def coefficients(rows: Rows) -> tuple[Any, ...]:
-            W = rows.asarray(self._basis)
-            return (rows.project(W) if rows.observed is None else rows.scores_and_distances(W)[0],)
-
-        rows, T = self._ask(rows, coefficients)
-        return rows.to_user(self._turned(rows, T))
-
-    def rows(self, scores: Rows) -> Any:
-        """Rows in the units of the data for given scores."""
-        W, mean = scores.asarray(self.components), scores.asarray(self.mean)
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = scores.array() @ W + mean
-        if isinstance(found, np.ndarray) and not np.isfinite(found).all():  # beyond the largest number
-            small = 2.0**-60
-            again = saturated(scores.scaled(small).array() @ W + mean * found.dtype.type(small), small)
-            found = np.where(np.isfinite(found), found, again)
-        return scores.to_user(found)
-
-    def negative_distances(self, rows: Rows) -> Any:
-        """Minus the distances to the subspace."""
-        rows, _, r = self._ask(rows, self._measure)
-        return rows.to_user(rows.map(lambda r: -r, r))
-
-    def distances(self, rows: Rows) -> tuple[Any, Any]:
-        """Score and orthogonal distances, in double precision."""
-        rows, T, r = self._ask(rows, self._measure)
-        sd = rows.map(lambda t: score_distances(double(t), self.variances), self._turned(rows, T))
-        return rows.to_user(sd), rows.to_user(rows.map(double, r))
-
-    def margins(self, rows: Rows) -> Any:
-        """One minus the larger of the two distances over its cut-off."""
-        assert self.cutoffs is not None, f"{self.name} has no cut-offs"
-        return 1.0 - excess(*self.distances(rows), self.cutoffs)
-
-    def labels(self, rows: Rows) -> Any:
-        """+1 for regular rows and -1 for outliers."""
-        bad = self.margins(rows) < 0
-        return 1 - 2 * cast(bad, namespace(bad).int64)
-
-    @cached_property
-    def _basis(self) -> Array:
-        """Orthonormal columns that span the components: these, where they are orthonormal."""
-        if np.abs(self.components @ self.components.T - np.eye(len(self.components))).max() < 1e-6:
-            return self.components.T
-        U, s, _ = np.linalg.svd(self.components.T, full_matrices=False)
-        return np.asarray(U[:, s > 1e-12 * s.max()])
-
-    def _turned(self, rows: Rows, T: Any) -> Any:
-        """Coefficients in the components from those in the basis."""
-        if np.array_equal(self._basis, self.components.T):
-            return T
-        turn = rows.asarray(np.linalg.pinv(self.components @ self._basis))
-        return rows.map(lambda t: t @ turn, T)
-
-    def _measure(self, rows: Rows) -> tuple[Any, ...]:
-        return rows.scores_and_distances(rows.asarray(self._basis))
-
-    def _ask(self, rows: Rows, verb: Callable[[Rows], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """The rows, and what a verb says of them about the mean, whatever their size."""
-        if self.missing:
-            rows = mask_missing(rows)
-        top = max(finite_max_abs(rows, self.name), float(np.abs(self.mean).max(initial=0.0)))
-        factor = safe_factor(top, rows.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = verb(rows.shifted(rows.asarray(self.mean)))
-        if factor == 1.0:
-            return rows, *found
-
-        def safe(z: Any, scaled: Any) -> Any:
-            # Next to a huge row the others would vanish in its units.
-            xp, back = namespace(z), saturated(scaled, factor)
-            return back if factor > 1.0 else xp.where(xp.isfinite(z), z, back)
-
-        scaled = rows.scaled(factor)
-        again = verb(scaled.shifted(scaled.asarray(self.mean * factor)))
-        return rows, *(rows.map(safe, z, other) for z, other in zip(found, again))
-
-
-def score_distances(T: Array, variances: Array) -> Array:
-    """sqrt(sum_j t_j^2 / l_j); a component without variance says nothing."""
-    live = variances > 1e-20 * variances.max(initial=0.0)
-    inverse = np.where(live, 1.0 / np.sqrt(np.where(live, variances, 1.0)), 0.0)
-    with np.errstate(over="ignore"):
-        Z = saturated(T * asarray_like(inverse, T))
-    return row_lengths(Z)
-
-
-def row_lengths(A: Array) -> Array:
-    """Lengths of the rows, whatever their size: squares neither overflow nor vanish."""
-    xp = namespace(A)
-    if A.shape[0] == 0:
-        return xp.sqrt(xp.sum(A * A, axis=1))
-    size = xp.max(abs(A), axis=1, keepdims=True)
-    info, top = xp.finfo(A.dtype), float(xp.max(size))
-    if float(info.smallest_normal) ** 0.25 < top < float(info.max) ** 0.25:
-        return xp.sqrt(xp.sum(A * A, axis=1))
-    size = xp.where(size == 0, xp.ones_like(size), size)
-    with np.errstate(over="ignore"):
-        return saturated(size[:, 0] * xp.sqrt(xp.sum((A / size) ** 2, axis=1)))
-
-
-def cutoffs(orthogonal_distances: Array, n_components: int, level: float = 0.975) -> Cutoffs:
-    """The usual cut-offs (Hubert et al. 2005): chi for scores, OD^(2/3) nearly normal.
-
-    Parameters
-    ----------
-    orthogonal_distances : ndarray of shape (n,)
-    n_components : int
-    level : float, default=0.975
-        Share of regular rows below each of the two cut-offs.
-
-    Returns
-    -------
-    Cutoffs
-    """
-    z = np.cbrt(to_numpy(orthogonal_distances).astype(np.float64)) ** 2
-    middle = float(np.median(z))
-    mad = 1.4826 * float(np.median(np.abs(z - middle)))
-    with np.errstate(over="ignore"):
-        orthogonal = float(saturated(np.float64(max(middle + mad * float(ndtri(level)), 0.0)) ** 1.5))
-    return Cutoffs(float(np.sqrt(chdtri(n_components, 1.0 - level))), orthogonal)
-
-
-def flags(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs) -> Array:
-    """Region of every row in the outlier map, as values of `Flag`."""
-    whole = namespace(score_distances).int64
-    off = orthogonal_distances > orthogonal_limit(score_distances, limits)
-    far = score_distances > limits.score
-    return int(Flag.GOOD_LEVERAGE) * cast(far, whole) + int(Flag.ORTHOGONAL_OUTLIER) * cast(off, whole)
-
-
-def excess(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs) -> Array:
-    """The larger of the two distances over its cut-off: above one for rows that are not regular."""
-    xp = namespace(score_distances)
-    limit = xp.maximum(orthogonal_limit(score_distances, limits), sys.float_info.min)
-    with np.errstate(over="ignore"):  # a product beyond the largest number caps nothing, as it should
-        capped = xp.minimum(orthogonal_distances, 1e300 * limit)
-    return xp.maximum(score_distances / limits.score, capped / limit)
-
-
-def orthogonal_limit(score_distances: Array, limits: Cutoffs) -> Array:
-    """Cut-off of the orthogonal distance, longer for rows far out in a tilted subspace.
-
-    Parameters
-    ----------
-    score_distances : ndarray of shape (n,)
-    limits : Cutoffs
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        ``limits.orthogonal`` for every row where the subspace is taken as known.
-
-    Examples
-    --------
-    >>> orthogonal_limit(np.array([0.0, 10.0, 900.0]), Cutoffs(3.0, 2.0, tilt=100.0)).round(1).tolist()
-    [2.0, 2.8, 4.0]
-    """
-    xp = namespace(score_distances)
-    most = float(xp.finfo(score_distances.dtype).max) ** 0.49
-    far = xp.minimum(score_distances, most)  # its square is to be a number
-    with np.errstate(over="ignore"):
-        return saturated(limits.orthogonal * xp.sqrt(1 + xp.minimum(far**2 / limits.tilt, MOST_TILT)))
+        data = (observed_numbers if hasattr(pca, "_row_distances") else numbers)(pca, data)
+    return as_predictable(data).map_blocks(row_distances(pca))
 
 
 def diagnose(fitted: Fitted, X: ArrayLike) -> Diagnostics:

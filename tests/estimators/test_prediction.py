@@ -8,7 +8,8 @@ from sklearn.decomposition import PCA
 
 import tl1pca
 from support import ESTIMATORS, Sliced, contributed, gaussian, name, with_components
-from tl1pca.diagnostics import Subspace, distances
+from tl1pca._subspace import Subspace
+from tl1pca.diagnostics import distances
 from tl1pca.rows import DenseRows
 
 da = pytest.importorskip("dask.array")

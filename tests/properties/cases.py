@@ -17,23 +17,6 @@ import tl1pca
 from support import ESTIMATORS, name
 from tl1pca.diagnostics import diagnose
 
-#: Loadings with a constraint on the coordinates are not orthogonal.
-OBLIQUE = (tl1pca.SparseLpPCA, tl1pca.SparseTL1PCA, tl1pca.GeneralizedLpPCA)
-#: The objective belongs to the coordinates; p = 2 is the exception.
-COORDINATES = (
-    tl1pca.L1ReconstructionPCA,
-    tl1pca.L1BestFitPCA,
-    tl1pca.TL1CellPCA,
-    tl1pca.RegularizedL1PCA,
-)
-MINIMISERS = (
-    tl1pca.R1PCA,
-    tl1pca.ResidualPCA,
-    tl1pca.L1ReconstructionPCA,
-    tl1pca.TL1SubspacePCA,
-    tl1pca.TL1CellPCA,
-    tl1pca.IncrementalTL1PCA,
-)
 #: The largest shapes that take a fraction of a second; linear programs and entrywise fits are dearer.
 MOST = {tl1pca.L1BestFitPCA: (60, 5), tl1pca.L1ReconstructionPCA: (80, 30)}
 
@@ -245,7 +228,7 @@ def check_finite(pca, X):
 def check_orthonormal(pca):
     W = pca.components_.astype(np.float64)
     tolerance = 1e-10 if pca.components_.dtype == np.float64 else 1e-5
-    if isinstance(pca, OBLIQUE):
+    if pca._oblique:
         assert np.abs(W).max(axis=1).min() > 0, "a component is zero"
         return
     gap = np.abs(W @ W.T - np.eye(len(W))).max()
@@ -253,7 +236,7 @@ def check_orthonormal(pca):
 
 
 def check_monotone(pca):
-    sign = -1.0 if isinstance(pca, MINIMISERS) else 1.0
+    sign = -1.0 if pca._minimizes else 1.0
     slack = 1e-9 if pca.components_.dtype == np.float64 else 1e-4
     # What is left after the first component is known to the rounding of what was there before.
     size = max(np.abs(path).max() for path in pca.objective_path_)
@@ -302,7 +285,7 @@ def check_motion(case, pca, X):
     if other.n_components_ == pca.n_components_:
         check_objective(pca, other, X, 1.0, 1, "a shift")
         assert np.allclose(other.mean_ - shift, pca.mean_, atol=1e-5), "the centre does not move along"
-    if isinstance(pca, COORDINATES):
+    if not pca._rotates:
         return
     Q = np.linalg.qr(rng.normal(size=(case.d, case.d)))[0]
     other = fit(case, X @ Q)

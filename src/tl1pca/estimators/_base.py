@@ -53,8 +53,6 @@ class CentredPCA(BasePCA, ABC):
 
     center: Center
 
-    #: Whether the method may be solved in an orthonormal basis of the row space.
-    _rotates = True
     #: Why a solver may fail to converge and what to do, for the warning.
     _advice = "Increase max_iter or tol."
 
@@ -196,6 +194,8 @@ class CentredPCA(BasePCA, ABC):
 
 class ObliquePCA(CentredPCA):
     """Base of methods whose loadings are not orthonormal: scores are least squares onto their span."""
+
+    _oblique = True
 
     def _check_components(self, W: Array) -> None:
         longest = np.abs(W).max(axis=1)

@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .. import diagnostics
-from .._arrays import asarray_like, cast, compat, double, namespace, to_numpy
-from ..diagnostics import Cutoffs
+from .._arrays import asarray_like, compat, double, namespace, to_numpy
 from ..rows import Rows, finite_max_abs, mask_missing
 from ..solvers.cell_fit import CELL_CUTOFF, CellModel, CellSolution, fit_cells, row_cutoffs
 from ..solvers.cell_start import RowChoice
@@ -24,7 +23,7 @@ from ._base import product, signed_rows
 from ._callbacks import reporting_to_callbacks, with_callbacks
 from ._fitted import Fitted, all_or_nothing
 from ._input import is_foreign, open_data, open_new
-from ._prediction import BasePCA
+from ._prediction import OutlierPCA
 from ._subspace import TL1SubspacePCA
 
 Array = NDArray[Any]
@@ -43,7 +42,7 @@ class _RepairedRowsPCA(TL1SubspacePCA):
     _judges_beyond = False
 
 
-class TL1CellPCA(BasePCA):
+class TL1CellPCA(OutlierPCA):
     r"""Robust PCA of tables with bad cells, bad rows and missing cells, all at once.
 
     A wrong entry spoils a row for a method that judges rows: with 5 % of bad
@@ -145,11 +144,11 @@ class TL1CellPCA(BasePCA):
     _in_memory = "judges all cells at once"
     _rotates = False
     _takes_missing = True
+    _minimizes = True
     _none_keeps = "as many as TL1SubspacePCA chooses for the repaired rows"
     _fitted: ClassVar[dict[str, Fitted]] = {
         "score_distances_": Fitted(shape="n", least=0),
         "orthogonal_distances_": Fitted(shape="n", least=0),
-        "cutoffs_": Fitted(Cutoffs),
         "flags_": Fitted(int, "n", least=0, most=3),
         "weights_": Fitted(shape="n", least=0),
         "cell_scales_": Fitted(shape="d", least=0),
@@ -339,25 +338,7 @@ class TL1CellPCA(BasePCA):
         -------
         ndarray of shape (n_samples,)
         """
-        return -self._distances(X, "score_samples")[1]
-
-    def distances(self, X: ArrayLike) -> tuple[Array, Array]:
-        """Score and orthogonal distances of the repaired rows of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN marks a missing cell.
-
-        Returns
-        -------
-        score_distances, orthogonal_distances : ndarray of shape (n_samples,)
-            In deviations.
-        """
-        return self._distances(X, "distances")
-
-    def _distances(self, X: ArrayLike, method: str) -> tuple[Array, Array]:
-        return open_new(self, X, method).map_blocks(self._row_distances)
+        return -open_new(self, X, "score_samples").map_blocks(self._row_distances)[1]
 
     def _given(self, rows: Rows) -> Array:
         """The array of rows with their gaps; an error where an entry is infinite."""
@@ -388,36 +369,6 @@ class TL1CellPCA(BasePCA):
         far = [model.distances(found, cells.mask) for model, cells, found in self._assessed(given)]
         inside, off = (asarray_like(np.concatenate(side), double(given)) for side in zip(*far))
         return inside, off
-
-    def decision_function(self, X: ArrayLike) -> Array:
-        """One minus the larger of the two distances over its cut-off: negative for bad rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._margin(X, "decision_function")
-
-    def _margin(self, X: ArrayLike, method: str) -> Array:
-        return 1.0 - diagnostics.excess(*self._distances(X, method), self.cutoffs_)
-
-    def predict(self, X: ArrayLike) -> Array:
-        """+1 for regular rows and -1 for outliers, leverage points among them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-        """
-        bad = self._margin(X, "predict") < 0
-        return 1 - 2 * cast(bad, namespace(bad).int64)
 
     def cell_residuals(self, X: ArrayLike) -> Array:
         """Residuals of the cells of X in deviations; those beyond `cell_cutoff`, 3.29, are bad.

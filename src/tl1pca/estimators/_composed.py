@@ -13,25 +13,19 @@ from .._arrays import is_array, to_numpy
 from ._containers import as_numbers
 from ._dispersion import TL1PCA
 from ._fitted import Fitted
+from ._input import DataNeeds
 from ._prediction import BasePCA
 
 Array = NDArray[Any]
 
 
-class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Transformer(DataNeeds, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A transformer with dense rows in memory and no subspace of the space of the rows."""
 
     random_state: Any = None
     verbose: Any = False
 
-    #: What is asked of every estimator before data are opened; see `_input`.
-    _in_memory: str | None = "works on all rows at once"
-    _supports_array_api = False
-    _takes_missing = False
     _fitted: ClassVar[dict[str, Fitted]] = {"n_features_in_": Fitted(int, counts="d")}
-
-    def _needs_memory(self) -> str | None:
-        return self._in_memory
 
     def _check_parameters(self) -> None:
         """Raise readable errors for parameters that make no sense."""

@@ -76,6 +76,7 @@ class L1ReconstructionPCA(CentredPCA):
     """
 
     random_state = None
+    _minimizes = True
     _rotates = False
     _takes_missing = True
     _in_memory = "fits all entries at once"

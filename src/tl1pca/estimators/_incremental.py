@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._arrays import is_array, namespace, saturated, to_numpy
+from .._flags import Cutoffs
 from .._threads import one_thread
-from ..diagnostics import Cutoffs, Subspace
 from ..rows import safe_factor
 from ..solvers.stream import N_BINS, Model, State, limits, new_model, new_state, update
 from ._base import product, signed_rows
 from ._callbacks import reporting_to_callbacks, with_callbacks
 from ._fitted import Fitted, all_or_nothing, fitted_attributes
-from ._input import is_foreign, open_batches, open_new
-from ._prediction import BasePCA
+from ._input import is_foreign, open_batches
+from ._prediction import OutlierPCA
 from ._subspace import TL1SubspacePCA
 
 Array = NDArray[Any]
@@ -26,7 +26,7 @@ Array = NDArray[Any]
 EXTRA_AXES = 5
 
 
-class IncrementalTL1PCA(BasePCA):
+class IncrementalTL1PCA(OutlierPCA):
     r"""Robust PCA of a stream: batches of any size, bad rows among them, in constant memory.
 
     The first `warm_up` rows are fitted by `TL1SubspacePCA`. After that every
@@ -120,13 +120,13 @@ class IncrementalTL1PCA(BasePCA):
     """
 
     _in_memory = None
+    _minimizes = True
     _none_keeps = "the fewest with 80 % of the variance of the trusted rows, ten at most"
     _not_fitted = (
         "This %(name)s is not fitted yet: it has not seen the rows of its warm-up. Call 'partial_fit' with "
         "more rows, or 'fit', which makes do with what there is."
     )
     _fitted: ClassVar[dict[str, Fitted]] = {
-        "cutoffs_": Fitted(Cutoffs),
         "scale_": Fitted(least=0),
         "n_samples_seen_": Fitted(int, least=2),
         "n_rejected_": Fitted(int, least=0),
@@ -145,7 +145,6 @@ class IncrementalTL1PCA(BasePCA):
         "factor_": Fitted(least=0),
     }
 
-    cutoffs_: Cutoffs
     n_pending_: int
     pending_: Array
     factor_: float
@@ -259,21 +258,6 @@ class IncrementalTL1PCA(BasePCA):
                 if isinstance(value, np.ndarray) and value.dtype.kind == "f":
                     setattr(self, name, namespace(X).asarray(value, device=X.device))
         return self
-
-    def fit_predict(self, X: ArrayLike, y: object = None) -> Array:
-        """Fit, and say which of the rows are outliers to the model at the end.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-            +1 for regular rows and -1 for outliers, leverage points among them.
-        """
-        return self.fit(X).predict(X)
 
     def _take(self, batch: Array) -> None:
         """Cut what comes into blocks; what is left of it waits."""
@@ -408,43 +392,3 @@ class IncrementalTL1PCA(BasePCA):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
-
-    # ---------------------------------------------------------------- rows and the model in use
-    def distances(self, X: ArrayLike) -> tuple[Array, Array]:
-        """Score and orthogonal distances of the rows of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        score_distances, orthogonal_distances : ndarray of shape (n_samples,)
-        """
-        return open_new(self, X, "distances").map_blocks(Subspace.of(self).distances)
-
-    def decision_function(self, X: ArrayLike) -> Array:
-        """One minus the larger of the two distances over its cut-off: negative for outliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return open_new(self, X, "decision_function").map_blocks(Subspace.of(self).margins)
-
-    def predict(self, X: ArrayLike) -> Array:
-        """+1 for regular rows and -1 for outliers, leverage points among them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-        """
-        return open_new(self, X, "predict").map_blocks(Subspace.of(self).labels)

@@ -40,6 +40,23 @@ SMALL_ENTRIES = 1 << 20
 LOADED_ENTRIES = 1 << 24
 
 
+class DataNeeds:
+    """What an estimator declares about the data that it takes."""
+
+    #: Why X must be dense and in memory to be fitted; None where the solver asks the port alone.
+    _in_memory: str | None = "works on all rows at once"
+    #: Whether an array of another library is worked on where it is, and not on the host.
+    _supports_array_api = False
+    #: Whether NaN marks a missing entry.
+    _takes_missing = False
+    #: Whether components turn with the rows, so that any orthonormal basis will do.
+    _rotates = True
+
+    def _needs_memory(self) -> str | None:
+        """`_in_memory`, or what the parameters add to it."""
+        return self._in_memory
+
+
 @dataclass(frozen=True)
 class Data:
     """Rows as they were given, and their largest magnitude."""
@@ -249,7 +266,7 @@ def _open_array(estimator: Any, data: Any, sample_weight: ArrayLike | None) -> R
         keep = xp.nonzero(weights > 0)[0]
         data, weights = xp.take(data, keep, axis=0), xp.take(weights, keep, axis=0)
     if isinstance(data, np.ndarray):
-        data = _within_reach(data, by_rows=getattr(estimator, "_rotates", True))
+        data = _within_reach(data, by_rows=estimator._rotates)
     rows = as_rows(data, weights)
     if not estimator._takes_missing:
         return rows

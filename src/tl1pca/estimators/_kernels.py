@@ -17,7 +17,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._arrays import to_numpy
-from ..diagnostics import Cutoffs, Subspace, cutoffs, flags
+from .._subspace import Subspace
+from ..diagnostics import Cutoffs, cutoffs, flags
 from ..geometry import largest_entry_signs
 from ..rows import DenseRows
 from ._composed import ComposedPCA, new_rows
@@ -159,7 +160,7 @@ class KernelizedPCA(ComposedPCA):
         inner = super()._inner()
         center = inner.get_params().get("center")
         equivariant = center is None or (isinstance(center, str) and center != "median")
-        if not getattr(inner, "_rotates", True) or not equivariant:
+        if not inner._rotates or not equivariant:
             raise ValueError(
                 f"{inner!r} depends on the coordinates of the rows, which mean nothing in a feature space. "
                 "Take a method that turns with the rows, such as TL1PCA or L1PCA, with "

@@ -284,7 +284,11 @@ class GeneralizedLpPCA(ObliquePCA):
     """
 
     random_state = None
-    _rotates = False
+
+    @property
+    def _rotates(self) -> bool:  # type: ignore[override]
+        """The unit ball of every norm but one belongs to the coordinates."""
+        return self.p == 2
 
     def __init__(
         self,

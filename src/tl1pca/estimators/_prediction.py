@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,15 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from .._arrays import to_numpy
-from ..diagnostics import Subspace
+from .._flags import Cutoffs, excess, labels
+from .._subspace import Subspace, row_distances
+from ..rows import Rows
 from ._callbacks import CallbackSupportMixin
 from ._fitted import Fitted
-from ._input import open_new, open_scores
+from ._input import DataNeeds, open_new, open_scores
 
 Array = NDArray[Any]
 
 
-class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BasePCA(
+    DataNeeds, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """What can be done with a fit, whichever method it comes from."""
 
     n_components: int | float | None
@@ -29,12 +35,10 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
     mean_: Array
     n_components_: int
 
-    #: Why X must be dense and in memory to be fitted; None where the solver asks the port alone.
-    _in_memory: str | None = "works on all rows at once"
-    #: Whether an array of another library is worked on where it is, and not on the host.
-    _supports_array_api = False
-    #: Whether NaN marks a missing entry.
-    _takes_missing = False
+    #: Whether `objective_path_` goes down, to a minimum.
+    _minimizes = False
+    #: Whether components need not be orthonormal.
+    _oblique = False
     #: What ``n_components=None`` keeps, in words.
     _none_keeps = "all that the rows span"
     #: What to say where there is no fit yet; None: scikit-learn's words.
@@ -53,10 +57,6 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         "objective_path_": Fitted(list),
         "converged_": Fitted(bool),
     }
-
-    def _needs_memory(self) -> str | None:
-        """`_in_memory`, or what the parameters add to it."""
-        return self._in_memory
 
     def _check_n_components(self, most: int) -> tuple[int | None, float | None]:
         """Number of components or share of the dispersion, whichever is given; neither for None."""
@@ -158,3 +158,82 @@ class BasePCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         tags.array_api_support = True
         tags.input_tags.sparse = self._needs_memory() is None
         return tags
+
+
+class OutlierPCA(BasePCA):
+    """A fit with cut-offs of its own: it says which rows are outliers, as scikit-learn's detectors do."""
+
+    cutoffs_: Cutoffs
+
+    _fitted: ClassVar[dict[str, Fitted]] = {"cutoffs_": Fitted(Cutoffs)}
+
+    def fit_predict(self, X: ArrayLike, y: object = None) -> Array:
+        """Fit, and say which of the rows are outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+            +1 for regular rows and -1 for outliers, leverage points among them.
+
+        Examples
+        --------
+        >>> from tl1pca import TL1SubspacePCA
+        >>> from tl1pca.datasets import make_contaminated
+        >>> X, bad, axes = make_contaminated(200, 10, 2, fraction=0.2)
+        >>> bool((TL1SubspacePCA(2).fit_predict(X)[bad] == -1).all())
+        True
+        """
+        return self.fit(X).predict(X)
+
+    def distances(self, X: ArrayLike) -> tuple[Array, Array]:
+        """Score and orthogonal distances of the rows of X, see `tl1pca.diagnostics.distances`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        score_distances, orthogonal_distances : ndarray of shape (n_samples,)
+        """
+        return open_new(self, X, "distances").map_blocks(row_distances(self))
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """One minus the larger of the two distances over its cut-off: negative for outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return 1.0 - self._judged(X, "decision_function", excess)
+
+    def predict(self, X: ArrayLike) -> Array:
+        """+1 for regular rows and -1 for outliers, leverage points among them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+        """
+        return self._judged(X, "predict", labels)
+
+    def _judged(self, X: ArrayLike, method: str, verdict: Callable[..., Any]) -> Any:
+        """What a function of the distances and the cut-offs says of every row."""
+        rows = open_new(self, X, method)
+        return rows.map_blocks(partial(_verdict, verdict, row_distances(self), self.cutoffs_))
+
+
+def _verdict(verdict: Callable[..., Any], measure: Callable[..., Any], limits: Cutoffs, rows: Rows) -> Any:
+    return verdict(*measure(rows), limits)

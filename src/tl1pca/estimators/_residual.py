@@ -23,6 +23,7 @@ class BaseResidualPCA(CentredPCA):
     tol: float
     max_iter: int
     random_state = None
+    _minimizes = True
     _in_memory = None
 
     @abstractmethod

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from .. import diagnostics
 from .._arrays import double, saturated
-from ..diagnostics import Cutoffs, Subspace
+from .._flags import Cutoffs, flags
 from ..dimension import MAX_ROWS, TrustedRows, choose_dimension, largest_count
 from ..rows import Lift, Rows, safe_factor
 from ..solvers.subspace import fit_subspace
@@ -21,13 +20,13 @@ from ..statistics import subsample
 from ._base import identity, product, signed_rows
 from ._callbacks import reporting_to_callbacks, with_callbacks
 from ._fitted import Fitted, all_or_nothing
-from ._input import Data, open_data, open_new
-from ._prediction import BasePCA
+from ._input import Data, open_data
+from ._prediction import OutlierPCA
 
 Array = NDArray[Any]
 
 
-class TL1SubspacePCA(BasePCA):
+class TL1SubspacePCA(OutlierPCA):
     r"""Robust PCA, as good as PCA on the good rows alone in most contamination.
 
     The residual twin of Tl1PCA: rows are judged by their distance r to the
@@ -123,6 +122,7 @@ class TL1SubspacePCA(BasePCA):
 
     _in_memory = None
     _supports_array_api = True
+    _minimizes = True
     #: Whether rows may be judged at more dimensions than the components have.
     _judges_beyond = True
     _none_keeps = "as many as predict the cells of the trusted rows best"
@@ -131,7 +131,6 @@ class TL1SubspacePCA(BasePCA):
         "judging_variance_": Fitted(shape="q", least=0),
         "score_distances_": Fitted(shape="n", least=0),
         "orthogonal_distances_": Fitted(shape="n", least=0),
-        "cutoffs_": Fitted(Cutoffs),
         "flags_": Fitted(int, "n", least=0, most=3),
         "weights_": Fitted(shape="n", least=0),
         "scale_": Fitted(least=0),
@@ -229,8 +228,8 @@ class TL1SubspacePCA(BasePCA):
         self.orthogonal_distances_ = rows.to_user(distances)
         orthogonal = min(fit.cutoffs.orthogonal / factor, sys.float_info.max)
         self.cutoffs_ = limits = Cutoffs(fit.cutoffs.score, orthogonal, fit.cutoffs.tilt)
-        flags = rows.map(lambda sd, od: diagnostics.flags(sd, od, limits), found.score_distances, distances)
-        self.flags_ = rows.to_user(flags)
+        regions = rows.map(lambda sd, od: flags(sd, od, limits), found.score_distances, distances)
+        self.flags_ = rows.to_user(regions)
         self.weights_ = rows.to_user(fit.weights)
         self.objective_path_ = [product(np.asarray(fit.path), 1 / factor)]
         self.scale_ = self.objective_ = float(self.objective_path_[0][-1])
@@ -247,65 +246,3 @@ class TL1SubspacePCA(BasePCA):
             return TrustedRows(sample[fit.weights_ > 0].astype(np.float64))
 
         return choose_dimension(trusted, min(largest_count(*sample.shape), *sample.shape))
-
-    def fit_predict(self, X: ArrayLike, y: object = None) -> Array:
-        """Fit, and say which of the rows are outliers, as scikit-learn's outlier detectors do.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-            +1 for regular rows and -1 for outliers, leverage points among them.
-
-        Examples
-        --------
-        >>> from tl1pca import TL1SubspacePCA
-        >>> from tl1pca.datasets import make_contaminated
-        >>> X, bad, axes = make_contaminated(200, 10, 2, fraction=0.2)
-        >>> bool((TL1SubspacePCA(2).fit_predict(X)[bad] == -1).all())
-        True
-        """
-        return self.fit(X).predict(X)
-
-    def distances(self, X: ArrayLike) -> tuple[Array, Array]:
-        """Score and orthogonal distances of the rows of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        score_distances, orthogonal_distances : ndarray of shape (n_samples,)
-        """
-        return open_new(self, X, "distances").map_blocks(Subspace.judging(self).distances)
-
-    def decision_function(self, X: ArrayLike) -> Array:
-        """One minus the larger of the two distances over its cut-off: negative for outliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return open_new(self, X, "decision_function").map_blocks(Subspace.judging(self).margins)
-
-    def predict(self, X: ArrayLike) -> Array:
-        """+1 for regular rows and -1 for outliers, leverage points among them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-        """
-        return open_new(self, X, "predict").map_blocks(Subspace.judging(self).labels)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri, ndtri
 
-from ..diagnostics import MOST_TILT, Cutoffs, Diagnostics, Flag, excess, flags
+from .._flags import MOST_TILT
+from ..diagnostics import Cutoffs, Diagnostics, Flag, excess, flags
 from ._analysis import Analysis, Array, furthest
 
 #: Levels that can be chosen, beside that of the fit.

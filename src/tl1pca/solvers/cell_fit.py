@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri
 
-from ..diagnostics import Cutoffs, score_distances
+from .._flags import Cutoffs
+from .._subspace import score_distances
 from ..statistics import main_mode
 from .cell_start import CellStart, RowChoice, settle_units, start_cells
 from .cellwise import (

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import fdtri, ndtri, stdtrit
 
 from .._arrays import asarray_like, double, namespace, to_numpy
-from ..diagnostics import MOST_TILT, Cutoffs, score_distances
+from .._flags import MOST_TILT, Cutoffs
+from .._subspace import score_distances
 from ..rows import Rows
 from ..statistics import main_mode
 from .axes import scatter_axes

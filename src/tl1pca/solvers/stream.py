@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import fdtri, ndtri
 
-from ..diagnostics import Cutoffs
+from .._flags import Cutoffs
 from ..statistics import main_mode_of_counts
 
 __all__ = ["Model", "State", "learn", "new_model", "new_state", "update"]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from .._arrays import asarray_like, cast, double, namespace, to_numpy
+from .._flags import Cutoffs
 from .._progress import report_iteration
-from ..diagnostics import Cutoffs
 from ..objectives import ResidualScale
 from ..rows import Rows
 from ..statistics import main_mode, subsample
