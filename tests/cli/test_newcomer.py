@@ -121,7 +121,7 @@ def test_missing_values_are_left_to_the_method_that_takes_them(run, wine, tmp_pa
     assert "are left to the method" in done.err
     refused = run("outliers", tmp_path / "holes.csv", "-k", 2)
     assert refused.code == 1
-    assert "--method l1-reconstruction, which fits what is there" in refused.err
+    assert "--method cell, which fits what is there" in refused.err
     assert run("fit", tmp_path / "holes.csv", "--method", "l1-reconstruction").code == 0
 
 

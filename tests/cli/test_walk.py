@@ -142,9 +142,9 @@ def test_dates_and_strings(walk):
 def test_missing_values(walk):
     WINE.mask(np.random.default_rng(0).random(WINE.shape) < 0.01).to_csv(walk.folder / "x.csv", index=False)
     refused = walk("outliers", "x.csv", code=1)
-    ways = ["--missing drop", "--missing median", "--exclude", "--method l1-reconstruction"]
+    ways = ["--missing drop", "--missing median", "--exclude", "--method cell"]
     assert all(way in refused.stderr for way in ways)
-    for way in (["--missing", "drop"], ["--missing", "median"], ["--method", "l1-reconstruction", "-k", 3]):
+    for way in (["--missing", "drop"], ["--missing", "median"], ["--method", "cell", "-k", 3]):
         listed, notes = walk.flagged("x.csv", *way)
         assert listed
         assert "missing values" in notes

@@ -86,11 +86,11 @@ def test_a_gap_in_the_first_row_makes_no_labels(csv):
     assert table.missing() == {"a": 1}
 
 
-@pytest.mark.parametrize(("yes", "no"), [("True", "False"), ("yes", "no"), ("TRUE", "FALSE"), ("Yes", "No")])
+@pytest.mark.parametrize(("yes", "no"), [("True", "False"), ("Yes", "no"), ("ja", "nein"), ("Oui", "Non"), ("sí", "no")])
 def test_yes_and_no_are_numbers(csv, yes, no):
     table = csv(f"a,b\n1,{yes}\n2,{no}\n3,\n4,{yes}\n")
     np.testing.assert_array_equal(table.values[:, 1], [1, 0, np.nan, 1])
-    assert "yes count as 1" in " ".join(table.notes)
+    assert f"{yes.capitalize()} counts as 1, {no.lower()} as 0, in 'b'" in " ".join(table.notes)
     assert csv(f"ok,b\n{yes},1\n{no},2\n").labels is None
 
 
@@ -197,3 +197,15 @@ def test_spaces_between_columns(tmp_path):
     assert table.columns == ("a", "b")
     assert table.values.tolist() == [[1, 2.5], [3, 4]]
     assert read_table(file(tmp_path, "a\tb\n1\t2\n", name="y.txt")).columns == ("a", "b")
+
+
+def test_signs_beside_numbers_are_left_out(csv):
+    table = csv('price,share,t\n"$1,250.50",12%,−3\n-$3,7.5 %,4\n€ 8,100%,5\n')
+    assert table.values.tolist() == [[1250.5, 12, -3], [-3, 7.5, 4], [8, 100, 5]]
+    assert "left out in 'price', 'share' ('$1,250.50' in line 2)" in " ".join(table.notes)
+    assert csv("a;b\n1.250,50 €;1\n3,5 €;2\n").values[:, 0].tolist() == [1250.5, 3.5]
+
+
+@pytest.mark.parametrize("word", ["$", "5 $ 6", "%5", "$$5", "5%%"])
+def test_other_signs_are_no_numbers(csv, word):
+    assert np.isnan(csv(f"a,b\n{word},1\n2,2\n3,3\n").values[0, 0])

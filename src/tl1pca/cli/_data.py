@@ -114,7 +114,7 @@ def _complete(table: Table, missing: Missing, gaps: bool) -> Table:
         raise TableError(
             f"values are missing: {total} in {n_rows} of {len(table.values)} rows ({where}). "
             "Use --missing drop to leave these rows out, --missing median to put the median of the column "
-            "there, --exclude to leave columns out, or --method l1-reconstruction, which fits what is there."
+            "there, --exclude to leave columns out, or --method cell, which fits what is there."
         )
     if missing is Missing.median:
         note(f"{total} missing values were replaced by the median of their column ({where}).")

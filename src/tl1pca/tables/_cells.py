@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyarrow import compute
 
 from ._table import Options, Table, TableError, assemble, check_size, listed, shortened
-from ._words import ANSWERS, MISSING, OtherMarkError, is_grouped, is_missing, number
+from ._words import MISSING, OtherMarkError, answer_words, has_unit, is_grouped, is_missing, number
 
 Array = NDArray[Any]
 Strings = Any  # an array of pyarrow
@@ -56,6 +56,8 @@ class Column:
     others: int = 0
     words: dict[str, int] = field(default_factory=dict)  # some cells that are no numbers, with their lines
     grouped: str = ""  # a cell whose digits were taken for grouped
+    unit: str = ""  # a cell with a sign that was left out
+    answers: tuple[str, str] = ("yes", "no")  # of a column of these words: 1 and 0
 
     def refuse(self, cell: str, line: int) -> None:
         self.others += 1
@@ -179,6 +181,8 @@ class Cells:
             return None
         if not self._columns[j].grouped and is_grouped(cell, self._decimal):
             self._columns[j].grouped = f"{shortened(cell, 30)!r} in line {line}"
+        if not self._columns[j].unit and has_unit(cell):
+            self._columns[j].unit = f"{shortened(cell, 30)!r} in line {line}"
         return value
 
     def table(self, notes: list[str]) -> Table:
@@ -231,9 +235,14 @@ class Cells:
                 f"Digits were read as grouped in thousands in {listed([name for name, _ in grouped])} "
                 f"({grouped[0][1]}); if that mark is the decimal mark, say so with --decimal."
             )
-        answers = [name for name, column in used if column.kind is Kind.ANSWER]
-        if answers:
-            notes.append(f"True and yes count as 1, false and no as 0, in {listed(answers)}.")
+        units = [(name, column.unit) for name, column in used if column.unit]
+        if units:
+            names = listed([name for name, _ in units])
+            notes.append(f"Signs of money and per cent were left out in {names} ({units[0][1]}).")
+        answers = [(name, column.answers) for name, column in used if column.kind is Kind.ANSWER]
+        for yes, no in dict.fromkeys(pair for _, pair in answers):
+            names = listed([name for name, pair in answers if pair == (yes, no)])
+            notes.append(f"{yes.capitalize()} counts as 1, {no} as 0, in {names}.")
         return notes
 
 
@@ -255,8 +264,8 @@ def _judge(j: int, layout: Layout) -> Column:
     """What the first records say of a column."""
     cells = [(line, record[j]) for line, record in layout.first if not is_missing(record[j])]
     words = {cell.strip().lower() for _, cell in cells}
-    if words and (words <= {"true", "false"} or words <= {"yes", "no"}):
-        return Column(Kind.ANSWER)
+    if (pair := answer_words(words)) is not None:
+        return Column(Kind.ANSWER, answers=pair)
     tried = Column(Kind.NUMBER)
     for line, cell in cells:
         try:
@@ -274,8 +283,9 @@ def _judge(j: int, layout: Layout) -> Column:
 def _answers(cells: Strings, column: Column, lines: Sequence[int]) -> Array:
     cells = compute.utf8_trim_whitespace(cells)
     values = np.full(len(lines), np.nan)
+    meaning = dict(zip(column.answers, (1.0, 0.0)))
     for i, cell in enumerate(cells.to_pylist()):
-        answer = ANSWERS.get(cell.lower())
+        answer = meaning.get(cell.lower())
         if answer is not None:
             values[i] = answer
             column.numbers += 1

@@ -10,8 +10,22 @@ MISSING = frozenset(
     | {"#null!", "#num!", "#value!", "#div/0!", "#ref!", "#name?"}  # formulas that failed
 )
 
-#: Words of columns that answer a question, in lower case.
-ANSWERS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+#: Words of columns that answer a question, in lower case: what counts as 1, and as 0.
+ANSWERS = (
+    ("true", "false"),
+    ("yes", "no"),
+    ("y", "n"),
+    ("on", "off"),
+    ("ja", "nein"),
+    ("oui", "non"),
+    ("si", "no"),
+    ("sí", "no"),
+)
+
+#: What is written beside a number and does not belong to it.
+UNITS = re.compile(r"(?P<sign>[+-]?)\s*[$€£¥]?\s*(?P<digits>.*?)\s*[$€£¥%]?")
+UNIT_MARKS = frozenset("$€£¥%")
+MINUS = "−"  # as typeset, and as spreadsheets of some languages export it
 
 SPACES = "   '’"  # between groups of three digits, as are the other mark of ".,"
 GROUPED = re.compile(
@@ -29,18 +43,43 @@ def is_missing(cell: str) -> bool:
     return cell.strip().lower() in MISSING
 
 
+def bare(cell: str) -> str:
+    """The digits of a cell, without a sign of money or per cent beside them.
+
+    Examples
+    --------
+    >>> bare("-$ 1,250.50"), bare("12 %"), bare("−3 €")
+    ('-1,250.50', '12', '-3')
+    """
+    text = cell.strip().replace(MINUS, "-")
+    if UNIT_MARKS.isdisjoint(text):
+        return text
+    parts = UNITS.fullmatch(text)
+    return text if parts is None or not parts["digits"] else parts["sign"] + parts["digits"]
+
+
+def has_unit(cell: str) -> bool:
+    """Whether a number has a sign of money or per cent beside it."""
+    return not UNIT_MARKS.isdisjoint(cell)
+
+
+def answer_words(words: set[str]) -> tuple[str, str] | None:
+    """The words for yes and no that a column consists of, if it does."""
+    return next((pair for pair in ANSWERS if words and words <= set(pair)), None)
+
+
 def number(cell: str, decimal: str) -> float:
     """A cell as a number, NaN if it is missing.
 
     The other one of "." and ",", a space or an apostrophe may group the digits
-    before the decimal mark in threes.
+    before the decimal mark in threes; a sign of money or per cent is left out.
 
     Examples
     --------
-    >>> number("10,650.5", "."), number("10.650,5", ","), number("1 250", ".")
+    >>> number("10,650.5", "."), number("10.650,5", ","), number("$1 250", ".")
     (10650.5, 10650.5, 1250.0)
     """
-    text = cell.strip()
+    text = bare(cell)
     if text.lower() in MISSING:
         return float("nan")
     if "_" in text:  # Python takes 1_000 for a number, a user takes it for a name
@@ -58,7 +97,7 @@ def number(cell: str, decimal: str) -> float:
 
 def is_grouped(cell: str, decimal: str) -> bool:
     """Whether commas or points of a cell group its digits."""
-    groups = GROUPED.fullmatch(cell.strip())
+    groups = GROUPED.fullmatch(bare(cell))
     return groups is not None and groups["mark"] in ".," and groups["mark"] != decimal
 
 
@@ -80,7 +119,7 @@ def decimal_mark(cells: list[str]) -> str:
     """
     commas = points = 0
     for cell in cells:
-        text = cell.strip()
+        text = bare(cell)
         if "," not in text and "." not in text:
             continue
         both = GROUPED.fullmatch(text)
