@@ -59,11 +59,11 @@ def draw(n, d, k, kind, fraction, scores, seed):
 
 
 def groups(rng, n, k):
-    """Scores in max(k, 3) + 1 groups, of variance one."""
+    """Scores in max(k, 3) + 1 groups, of variance one in every direction."""
     m = max(k, 3) + 1
-    centers = np.linalg.qr(rng.normal(size=(m, m)))[0][:, :k]
+    centers = rng.normal(size=(m, k))
     centers -= centers.mean(axis=0)
-    centers /= np.sqrt((centers**2).mean(axis=0))
+    centers = np.linalg.qr(centers)[0] * np.sqrt(m)
     return 0.9 * centers[rng.integers(m, size=n)] + 0.43 * rng.normal(size=(n, k))
 
 

@@ -204,6 +204,18 @@ class TestSmallCases:
         assert subspace_angle(Q[:, :5].T, pca.components_) < 5
         assert (pca.flags_[bad] > 0).mean() >= 0.99
 
+    def test_a_repeated_point_casts_no_shadow_on_good_rows(self):
+        """Without the point the plane turns; its ball once held every row there, and none was left."""
+        rng = np.random.default_rng(3)
+        Q = np.linalg.qr(rng.normal(size=(20, 11)))[0]
+        centers = np.linalg.qr(rng.normal(size=(11, 11)))[0][:, :10] * np.sqrt(11)
+        T = 0.9 * centers[rng.integers(11, size=200)] + 0.43 * rng.normal(size=(200, 10))
+        X = (T * np.linspace(6, 3, 10)) @ Q[:, :10].T + rng.normal(size=(200, 20))
+        X[:60] = 20 * Q[:, 10] + rng.normal(size=(60, 20))
+        kept = TL1SubspacePCA(5).fit(X).weights_ > 0
+        assert not kept[:60].any()
+        assert kept[60:].mean() > 0.7
+
 
 class TestParts:
     def test_canonical_order_is_that_of_the_data(self):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from .._arrays import asarray_like, cast, double, namespace, to_numpy
+from .._arrays import cast, double, namespace, to_numpy
 from .._flags import Cutoffs
 from .._progress import report_iteration
 from ..objectives import ResidualScale
@@ -40,9 +40,14 @@ CLUSTER_SHARE = 0.05
 
 @dataclass(frozen=True)
 class Ball:
-    """A repeated point: its center in the space of the rows, and a squared radius inside the plane."""
+    """A repeated point: its center in the space of the rows, and a squared radius along some axes.
+
+    The axes are those of the plane that it was found in: without it the plane
+    turns, and the shadow of the ball may fall on good rows.
+    """
 
     center: Array
+    axes: Array
     radius2: float
 
 
@@ -291,17 +296,15 @@ def assess(
     index = subsample(n)
     far, enough = rows.gather_scores(free, index).astype(np.float64), int(np.ceil(count * len(index) / n))
     limit = max(fit_limit(far, enough, tol), float(np.partition(far, enough - 1)[enough - 1]))
-    spots = [((ball.center - plane.center) @ plane.W[:, plane.live], ball.radius2) for ball in balls]
-    live = np.flatnonzero(plane.live)
+    scores = [rows.shifted(rows.asarray(ball.center)).project(rows.asarray(ball.axes)) for ball in balls]
 
-    def within(f: Any, t: Any) -> Any:
+    def within(f: Any, t: Any, *apart: Any) -> Any:
         inside = f <= limit
-        for spot, radius2 in spots:
-            A = double(t)[:, : len(live)] - asarray_like(spot, double(t))
-            inside = inside & (namespace(t).sum(A * A, axis=1) > radius2)
+        for ball, a in zip(balls, apart):
+            inside = inside & (namespace(a).sum(double(a) ** 2, axis=1) > ball.radius2)
         return cast(inside, t.dtype)
 
-    return RowAssessment(plane, sd, od, free, rows.map(within, free, T))
+    return RowAssessment(plane, sd, od, free, rows.map(within, free, T, *scores))
 
 
 def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int) -> Ball | None:
@@ -341,7 +344,7 @@ def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int) 
     cluster, about = (int((keep & (squares <= times * radius2)).sum()) for times in (2.0, 8.0))
     if cluster < need or about > 1.25 * cluster or keep.sum() - about < count:
         return None
-    return Ball(plane.center + axes @ spot, 8.0 * radius2)
+    return Ball(plane.center + axes @ spot, axes, 8.0 * radius2)
 
 
 def tl1_steps(
