@@ -22,6 +22,7 @@ import tempfile
 import warnings
 import zipfile
 from html.parser import HTMLParser
+from importlib import resources
 from pathlib import Path
 
 import atheris
@@ -30,7 +31,7 @@ import numpy as np
 with atheris.instrument_imports(include=["tl1pca"], enable_loader_override=False):
     import tl1pca
     from tl1pca import _archive, persistence, report, tables
-    from tl1pca.report import _page, render_report
+    from tl1pca.report import render_report
 
     # Modules are loaded when they are needed, and only those loaded here are watched.
     for package in (persistence, report, tables):
@@ -145,12 +146,18 @@ class Page(HTMLParser):
         self.tags.append((tag, tuple(name for name, _ in attributes)))
 
 
+@functools.cache
+def library():
+    return (
+        (resources.files("tl1pca.report") / "assets/plotly-basic.min.js").read_text(encoding="utf-8").strip()
+    )
+
+
 def tags(columns, labels):
     page, text = Page(), render_report(X, estimator=PCA, columns=columns, labels=labels, title=columns[0])
     # The library that draws is a million characters, the same on every page, and no name gets into it.
-    library = _page._asset("plotly-basic.min.js")
-    assert text.count(library) == 1
-    page.feed(text.replace(library, ""))
+    assert text.count(library()) == 1
+    page.feed(text.replace(library(), ""))
     return page.tags
 
 
