@@ -9,7 +9,20 @@ const fillSelects = () => {
   element("arrows")?.addEventListener("change", () => { positions["figure-scores"] = drawScores(); });
   element("dragging").addEventListener("change", (event) => setDragging(event.target.value));
 };
+// The library is in the page, compressed; its text has the hash that the policy of the page lets run.
+const loadLibrary = async () => {
+  const packed = new Blob([Uint8Array.from(atob(element("library").textContent), (c) => c.charCodeAt(0))]);
+  const script = document.createElement("script");
+  script.textContent = await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  document.head.append(script);
+  script.remove();
+};
 const drawAll = async () => {
+  if (!window.DecompressionStream) {
+    element("too-old").hidden = false;
+    return;
+  }
+  await loadLibrary();
   for (const id of ["note-map", "note-again"]) if (element(id)) element(id).textContent = logNote(data.map);
   if (data.classical) element("note-classical").textContent = logNote(data.classical.map);
   const pause = () => new Promise((resolve) => setTimeout(resolve)); // the page answers between two figures
