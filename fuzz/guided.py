@@ -17,12 +17,12 @@ import gzip
 import importlib
 import io
 import pkgutil
+import re
 import sys
 import tempfile
 import warnings
 import zipfile
 from html.parser import HTMLParser
-from importlib import resources
 from pathlib import Path
 
 import atheris
@@ -146,18 +146,12 @@ class Page(HTMLParser):
         self.tags.append((tag, tuple(name for name, _ in attributes)))
 
 
-@functools.cache
-def library():
-    return (
-        (resources.files("tl1pca.report") / "assets/plotly-basic.min.js").read_text(encoding="utf-8").strip()
-    )
-
-
 def tags(columns, labels):
     page, text = Page(), render_report(X, estimator=PCA, columns=columns, labels=labels, title=columns[0])
-    # The library that draws is a million characters, the same on every page, and no name gets into it.
-    assert text.count(library()) == 1
-    page.feed(text.replace(library(), ""))
+    # The library that draws is half a million characters, the same on every page, and no name gets into it.
+    text, found = re.subn('id="library">[A-Za-z0-9+/=]*<', "><", text)
+    assert found == 1
+    page.feed(text)
     return page.tags
 
 

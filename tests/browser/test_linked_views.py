@@ -10,7 +10,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from browser_visits import Visit
-from tl1pca import TL1SubspacePCA
+from tl1pca import TL1CellPCA, TL1SubspacePCA
 from tl1pca._unusual import unusual
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import diagnose
@@ -129,13 +129,15 @@ def test_a_table_row_shows_its_values_and_what_each_column_adds(visit, frame, fi
 
 
 def test_values_of_a_pipeline_are_the_users(browser, frame, tmp_path):
-    model = make_pipeline(MADScaler(), TL1SubspacePCA(2, random_state=0))
+    model = make_pipeline(MADScaler(), TL1SubspacePCA(2, random_state=0)).fit(frame)
     visit = Visit(browser, write_report(frame, tmp_path / "page.html", estimator=model))
     visit.page.locator("#table tbody tr").first.click()
     row = shown_row(visit.page)
     visit.page.locator("#row-order").select_option("column")
     values = [number(line[1]) for line in columns_of(visit.page)]
     np.testing.assert_allclose(values, frame.iloc[row], rtol=1e-5)
+    expected = model.inverse_transform(model.transform(frame.iloc[[row]]))[0]  # in the units of the frame
+    np.testing.assert_allclose([number(line[2]) for line in columns_of(visit.page)], expected, rtol=1e-5)
     visit.check()
     visit.page.close()
 
@@ -313,3 +315,60 @@ def test_ten_thousand_rows_stay_below_two_megabytes(tmp_path):
     estimator = TL1SubspacePCA(3, random_state=0)
     page = write_report(X, tmp_path / "page.html", estimator=estimator)
     assert page.stat().st_size < 2_000_000
+
+
+# ------------------------------------------------------------------------------- cells
+@pytest.fixture(scope="module")
+def wrong_cells():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 6)) + 0.1 * rng.normal(size=(60, 6)) + 50.0
+    X[4, 2], X[9, 5] = 77.0, np.nan
+    return pd.DataFrame(X, columns=NAMES)
+
+
+def test_a_row_of_the_cell_map_shows_its_cells(browser, wrong_cells, tmp_path):
+    pca = TL1CellPCA(2, random_state=0).fit(wrong_cells)
+    visit = Visit(browser, write_report(wrong_cells, tmp_path / "page.html", estimator=pca))
+    page = visit.page
+    line = page.locator(".cell-row[aria-label='Show row 5']")
+    line.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#row-title").inner_text() == "Row 5"
+    assert page.locator(".cell-row.chosen").get_attribute("aria-label") == "Show row 5"
+    assert page.locator("#row-unusual").inner_text().startswith("Cells: weight (+")
+    shown = columns_of(page)
+    assert shown[0][0] == "weight bad cell"
+    assert number(shown[0][1]) == 77.0  # as it was given, not as it was repaired
+    np.testing.assert_allclose(number(shown[0][2]), pca.impute(wrong_cells)[4, 2], rtol=1e-3)
+    np.testing.assert_allclose(number(shown[0][3]), pca.cell_residuals_[4, 2], rtol=6e-3)
+    page.locator("#search").fill("10")
+    page.keyboard.press("Enter")
+    page.locator("#row-order").select_option("column")
+    assert columns_of(page)[5][1] == "missing"
+    visit.check()
+    page.close()
+
+
+# ------------------------------------------------------------------------------- time
+def test_control_charts_follow_the_level_and_the_chosen_row(browser, frame, fitted, tmp_path):
+    times = pd.date_range("2024-01-01", periods=len(frame), freq="h")[::-1]  # not in the order of the rows
+    visit = Visit(browser, write_report(frame, tmp_path / "page.html", estimator=fitted, time=times))
+    page = visit.page
+    limit = "document.getElementById('figure-orthogonal-chart').data[0].y[0]"
+    np.testing.assert_allclose(page.evaluate(limit), fitted.cutoffs_.orthogonal, rtol=1e-4)
+    click_point(page, "figure-orthogonal-chart", "orthogonal outlier")
+    row = shown_row(page)
+    when, distance = marked(page, "figure-orthogonal-chart")
+    assert pd.Timestamp(when) == times[row]
+    np.testing.assert_allclose(distance, fitted.orthogonal_distances_[row], rtol=1e-4)
+    np.testing.assert_allclose(
+        marked(page, "figure-score-chart")[1], fitted.score_distances_[row], rtol=1e-4, atol=1e-6
+    )
+    joined = page.evaluate("document.getElementById('figure-score-chart').data[1].x")
+    assert joined == sorted(joined)
+    assert len(joined) == len(frame)
+    page.locator("#level").focus()
+    page.keyboard.press("End")
+    assert page.evaluate(limit) > fitted.cutoffs_.orthogonal
+    visit.check()
+    page.close()

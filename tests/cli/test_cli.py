@@ -53,27 +53,34 @@ def test_no_arguments_show_the_help():
         (("nonsense",), 2, "No such command"),
     ],
 )
-def test_errors_go_to_stderr_without_traceback(tmp_path, arguments, code, message):
-    done = tl1pca(*arguments, *(("--out", tmp_path) if len(arguments) > 1 else ()))
-    assert done.returncode == code
-    assert message in done.stderr
+def test_errors_go_to_stderr_without_traceback(run, tmp_path, arguments, code, message):
+    done = run(*arguments, *(("--out", tmp_path) if len(arguments) > 1 else ()))
+    assert done.code == code
+    assert message in done.err
+    assert not done.out
+
+
+def test_an_error_of_a_process():
+    done = tl1pca("nonsense")
+    assert done.returncode == 2
+    assert "No such command" in done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
 
 
-def test_a_broken_data_file_is_named(tmp_path):
+def test_a_broken_data_file_is_named(run, tmp_path, monkeypatch):
     (tmp_path / "yale_32x32.npz").write_bytes(b"nothing of the sort")
-    done = tl1pca("reproduce", "faces", "--out", tmp_path / "out", TL1PCA_DATA=str(tmp_path))
-    assert done.returncode == 1
-    assert "yale_32x32.npz cannot be read; expected" in done.stderr
-    assert "Traceback" not in done.stderr
+    monkeypatch.setenv("TL1PCA_DATA", str(tmp_path))
+    done = run("reproduce", "faces", "--out", tmp_path / "out")
+    assert done.code == 1
+    assert "yale_32x32.npz cannot be read; expected" in done.err
 
 
-def test_the_output_must_be_a_folder(tmp_path):
+def test_the_output_must_be_a_folder(run, tmp_path):
     (tmp_path / "file").write_text("")
-    done = tl1pca("reproduce", "operators", "--out", tmp_path / "file")
-    assert done.returncode == 1
-    assert "must be a folder" in done.stderr
+    done = run("reproduce", "operators", "--out", tmp_path / "file")
+    assert done.code == 1
+    assert "must be a folder" in done.err
 
 
 def test_operators_end_to_end(tmp_path):

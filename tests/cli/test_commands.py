@@ -224,6 +224,18 @@ def test_report(run, data, tmp_path):
     assert strict(done.out)["page"] == str(tmp_path / "again.html")
 
 
+def test_a_report_in_the_order_of_time(run, data, sample, tmp_path):
+    page = tmp_path / "page.html"
+    run("report", data, "--out", page, "-k", 2)
+    assert 'id="charts"' not in page.read_text()
+    run("report", data, "--out", page, "-k", 2, "--in-order")
+    assert 'id="charts"' in page.read_text()
+    dated = sample.assign(name=pd.date_range("2024-01-01", periods=len(sample)).astype(str))
+    dated.to_csv(data, index=False)
+    run("report", data, "--out", page, "-k", 2)
+    assert '"2024-01-01T00:00:00.000"' in page.read_text()
+
+
 def test_compare(run, data, sample):
     document = strict(run("compare", data, "-k", 2, "--json").out)
     assert [entry["method"] for entry in document["methods"]] == ["pca", "l1", "r1", "tl1", "subspace"]

@@ -236,6 +236,39 @@ def test_labels_of_an_index_that_does_not_only_count():
     assert all(label == f"sample {row - 1}" for label, row in zip(data["label"], data["row"]))
 
 
+# ------------------------------------------------------------------------------- time
+def test_dates_of_an_index_make_charts():
+    X = pd.DataFrame(gaussian(40, 2), index=pd.date_range("2024-01-31", periods=40, freq="D"))
+    page = render_report(X)
+    data = content(page)
+    assert 'id="charts"' in page
+    assert all(
+        pd.Timestamp(when) == X.index[row - 1] for when, row in zip(data["time"], data["row"], strict=True)
+    )
+    assert content(render_report(X, time=False))["time"] is None
+    assert 'id="charts"' not in render_report(X.reset_index(drop=True))
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        (True, np.arange(1.0, 41.0)),
+        (np.linspace(0.0, 1.0, 40), np.linspace(0.0, 1.0, 40)),
+        ([f"2024-05-31 16:{i:02d}" for i in range(40)], [f"2024-05-31T16:{i:02d}:00.000" for i in range(40)]),
+    ],
+    ids=["their order", "numbers", "text"],
+)
+def test_time_as_it_is_given(time, expected):
+    data = content(render_report(gaussian(40, 2), time=time))
+    assert data["time"] == [pytest.approx(expected[row - 1]) for row in data["row"]]
+
+
+@pytest.mark.parametrize("time", [[1, 2], ["noon"] * 30, ["1"] * 30, "2024-05-31"])
+def test_what_is_no_time(time):
+    with pytest.raises(ValueError, match="time must be True, for rows in the order of time, or 30 dates"):
+        render_report(gaussian(30, 3), time=time)
+
+
 # ------------------------------------------------------------------------------- sentences
 def clean(n=60):
     """Rows on an ellipse: none is further out than another."""

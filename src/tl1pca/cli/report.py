@@ -17,6 +17,13 @@ def command(
     reading: Reading,
     model: Model = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    in_order: Annotated[
+        bool,
+        typer.Option(
+            "--in-order",
+            help="Rows are in the order of time: add control charts. Labels that are dates do it too.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Write a page about DATA: one HTML file.
@@ -25,6 +32,7 @@ def command(
     """
     from .._pipelines import split
     from ..report import write_report
+    from ..report._analysis import are_dates
     from ._data import frame
     from ._models import model_or_fit
     from ._outputs import check_output
@@ -32,6 +40,7 @@ def command(
 
     check_output(out, data, model)
     fitted, table = model_or_fit(data, reading, choice, model)
+    dated = table.labels is not None and are_dates(table.labels)
     with waiting(f"Writing {out}"):
         page = write_report(
             frame(table, fitted),
@@ -40,6 +49,7 @@ def command(
             columns=table.columns,
             labels=table.labels,
             row_numbers=table.rows,
+            time=table.labels if dated else in_order or None,
             title=title,
             source="standard input" if data == "-" else Path(data).name,
         )

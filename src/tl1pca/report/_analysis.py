@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -38,6 +39,8 @@ Array = NDArray[Any]
 
 #: A classical component at least so far (degrees) from the fitted subspace counts as turned.
 TURNED = 10.0
+#: Rows of the cell map.
+MAX_CELL_ROWS = 30
 #: Flagged rows with at least this share of the variance along it are what it points at.
 HELD = 0.5
 
@@ -118,6 +121,7 @@ class Analysis:
     n_fit: int
     user_values: Array | None
     given: Array | None = None  # rows with missing and bad cells, where `data` has them repaired
+    time: Array | None = None  # when each row was measured, where that is known
     moved_to: float | None = None  # the level of the limits, where it is not that of the fit
 
     @cached_property
@@ -133,6 +137,15 @@ class Analysis:
         if self.cell_residuals is None:
             return None
         return np.asarray(np.abs(np.nan_to_num(self.cell_residuals)) > self.estimator.cell_cutoff)
+
+    @cached_property
+    def rows_with_bad_cells(self) -> Array:
+        """Positions of the rows of the cell map, the one with the worst cell first."""
+        if self.cell_residuals is None:
+            return np.arange(0)
+        size = np.where(self.bad_cells, np.abs(np.nan_to_num(self.cell_residuals)), 0.0).max(axis=1)
+        rows = np.argsort(-size, kind="stable")[:MAX_CELL_ROWS]
+        return np.asarray(rows[size[rows] > 0])
 
     @property
     def level(self) -> float:
@@ -168,6 +181,7 @@ def analyse(
     columns: Sequence[object] | None = None,
     labels: Sequence[object] | None = None,
     row_numbers: ArrayLike | None = None,
+    time: ArrayLike | bool | None = None,
 ) -> Analysis:
     """Fit where that is still to be done, and look at every row."""
     model = TL1SubspacePCA() if estimator is None else estimator
@@ -191,12 +205,13 @@ def analyse(
         found = replace(found, flags=np.zeros_like(found.flags))
     beyond, flagged = furthest(found)
     classical = None if isinstance(pca, PCA) else _classical(data, pca, flagged)
+    called = _numbers(data, row_numbers)
     return Analysis(
         estimator=pca,
         steps=steps,
         data=data,
         names=names,
-        numbers=_numbers(data, row_numbers),
+        numbers=called,
         labels=row_labels,
         found=found,
         excess=beyond,
@@ -205,6 +220,7 @@ def analyse(
         n_fit=n_fit,
         user_values=None if steps is None else _user_values(X, given, names),
         given=seen if cellwise else None,
+        time=_time(X, called, time),
     )
 
 
@@ -261,6 +277,41 @@ def _numbers(data: Array, row_numbers: ArrayLike | None) -> Array:
     if counted.shape != (len(data),) or counted.dtype.kind not in "iu":
         raise ValueError(f"row_numbers must be {len(data)} whole numbers, one for each row of X.")
     return counted
+
+
+def are_dates(texts: Iterable[str]) -> bool:
+    """Whether texts are dates such as 2024-05-31, with or without a time of day."""
+    return all(re.fullmatch(r"\d{4}-\d\d-\d\d([T ][\d:.]+)?", text) for text in texts)
+
+
+def _dates(values: Array) -> Array:
+    """Dates and dates as text as dates; nothing where there is anything else."""
+    try:
+        if are_dates(value for value in values.ravel().tolist() if isinstance(value, str)):
+            return values.astype("datetime64[ms]")
+    except (TypeError, ValueError):
+        pass
+    return values[:0]
+
+
+def _time(X: Any, called: Array, time: ArrayLike | bool | None) -> Array | None:
+    """Dates or numbers in the order of which the rows were measured; True is their own order."""
+    if time is None:
+        index = getattr(X, "index", None)
+        time = index if getattr(getattr(index, "dtype", None), "kind", "") == "M" else False
+    if time is False:
+        return None
+    if time is True:
+        return called
+    values = np.asarray(time)
+    if values.dtype.kind in "OUS":
+        values = _dates(values)
+    if values.shape != called.shape or values.dtype.kind not in "iufM":
+        raise ValueError(
+            f"time must be True, for rows in the order of time, or {len(called)} dates or numbers, one for "
+            "each row of X; dates as text are written 2024-05-31 or 2024-05-31T16:30."
+        )
+    return values
 
 
 def _check_numbers(pca: Any, rows: Any, names: list[str]) -> None:

@@ -57,6 +57,8 @@ def draw(analysis: Analysis) -> Drawn:
         points = np.concatenate([points[:half], half + _sample(rng, len(points) - half, half)])
     regular = np.flatnonzero(analysis.found.flags == Flag.REGULAR)
     regular = regular[_sample(rng, len(regular), MAX_REGULAR)]
+    mapped = np.setdiff1d(analysis.rows_with_bad_cells, listed)  # a bad cell makes no bad row
+    regular = np.concatenate([mapped, np.setdiff1d(regular, mapped)])
     near = np.setdiff1d(near_limits(analysis, MAX_NEAR), regular)
     rows = np.concatenate([listed, regular, near])
     points = np.concatenate([points, np.arange(len(listed), len(listed) + len(regular))])
@@ -94,6 +96,7 @@ def content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
         "flag": found.flags[rows].tolist(),
         "fitted": found.flags[rows].tolist(),
         "levels": levels(analysis),
+        "time": _times(analysis, rows),
         "sd": digits(found.score_distances[rows]),
         "od": digits(found.orthogonal_distances[rows]),
         "times": digits(np.minimum(analysis.excess[rows], 1e9), 4),
@@ -118,6 +121,17 @@ def content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
             "map": _map(sd, od, classical.found.cutoffs),
         }
     return data
+
+
+def _times(analysis: Analysis, rows: Array) -> list[Any] | None:
+    """When some rows were measured, as Plotly reads it."""
+    if analysis.time is None:
+        return None
+    times = analysis.time[rows]
+    if times.dtype.kind != "M":
+        return digits(times, 12)
+    written = np.datetime_as_string(times.astype("datetime64[ms]"), timezone="naive").tolist()
+    return [None if text == "NaT" else text for text in written]
 
 
 def digits(x: Any, n: int = 6) -> list[Any]:

@@ -45,6 +45,7 @@ def write_report(
     columns: Sequence[object] | None = None,
     labels: Sequence[object] | None = None,
     row_numbers: ArrayLike | None = None,
+    time: ArrayLike | bool | None = None,
     title: str | None = None,
     source: str | None = None,
 ) -> Path:
@@ -74,6 +75,10 @@ def write_report(
         spreadsheet does below its header; `X[i]` is row i + 1 there.
     row_numbers : sequence of int of length n_samples, optional
         Numbers to call the rows by, where X is a part of a table.
+    time : True or array-like of length n_samples, optional
+        When the rows were measured, as dates or numbers; True says that they
+        are in the order of time. The page then has control charts. By default
+        the index of a DataFrame if it holds dates, and no charts otherwise.
     title : str, optional
         Title of the page.
     source : str, optional
@@ -114,6 +119,7 @@ def write_report(
         columns=columns,
         labels=labels,
         row_numbers=row_numbers,
+        time=time,
         title=title,
         source=source,
     )
@@ -128,6 +134,7 @@ def render_report(
     columns: Sequence[object] | None = None,
     labels: Sequence[object] | None = None,
     row_numbers: ArrayLike | None = None,
+    time: ArrayLike | bool | None = None,
     title: str | None = None,
     source: str | None = None,
 ) -> str:
@@ -135,7 +142,7 @@ def render_report(
 
     Parameters
     ----------
-    X, estimator, columns, labels, row_numbers, title, source
+    X, estimator, columns, labels, row_numbers, time, title, source
         As in `write_report`.
 
     Returns
@@ -156,7 +163,7 @@ def render_report(
         from markupsafe import Markup
     except ImportError as error:
         raise ImportError(f"The report needs jinja2 ({error}): pip install 'tl1pca[report]'.") from error
-    analysis = analyse(X, estimator, columns, labels, row_numbers)
+    analysis = analyse(X, estimator, columns, labels, row_numbers, time)
     drawn = draw(analysis)
     environment = Environment(
         loader=PackageLoader("tl1pca.report", "assets"),
@@ -232,12 +239,13 @@ def _content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
         "n_flagged": len(analysis.flagged),
         "too_few": analysis.too_few,
         "labelled": analysis.labels is not None,
+        "charts": analysis.time is not None,
         "levels": not analysis.too_few,
         "n_columns": len(analysis.names),
         "n_components": len(shares),
         "method": type(fitted).__name__,
         "loadings_note": _loadings_note(analysis),
-        "cells": _cell_map(analysis),
+        "cells": _cell_map(analysis, drawn),
         "versions": ", ".join(
             [
                 f"tl1pca {__version__}",
@@ -248,10 +256,10 @@ def _content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
     }
 
 
-def _cell_map(analysis: Analysis) -> dict[str, Any] | None:
+def _cell_map(analysis: Analysis, drawn: Drawn) -> dict[str, Any] | None:
     from ._cells import cell_map  # needs markupsafe, which comes with the extra
 
-    return cell_map(analysis)
+    return cell_map(analysis, drawn.rows)
 
 
 def _tiles(analysis: Analysis, kept: float) -> list[tuple[str, str]]:

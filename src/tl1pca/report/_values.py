@@ -25,11 +25,19 @@ def model(analysis: Analysis, rows: Array, spread: Array) -> dict[str, Any] | No
     W, mean = (np.asarray(part, dtype=np.float64) for part in (pca.components_, pca.mean_))
     variances = np.asarray(pca.explained_variance_, dtype=np.float64)
     live = variances > 1e-20 * variances.max(initial=0.0)
-    copies = 1 if analysis.user_values is None else 2
-    kept = rows[: max(MIN_ROWS, MAX_NUMBERS // (copies * d))]
-    centered = analysis.data[kept].astype(np.float64) - mean
-    parts = [centered] if analysis.user_values is None else [centered, analysis.user_values[kept]]
-    largest = max(float(np.nanmax(np.abs(part), initial=0.0)) for part in parts)
+    units, raw = _units(analysis), None
+    if units is None or analysis.given is not None:  # what the model sees does not say what was measured
+        raw = analysis.given if analysis.user_values is None else analysis.user_values
+    arrays = {
+        "centered": analysis.data,
+        "raw": raw,
+        "cells": analysis.cell_residuals,
+    }
+    present = {name: array for name, array in arrays.items() if array is not None}
+    kept = rows[: max(MIN_ROWS, MAX_NUMBERS // (len(present) * d))]
+    parts = {name: np.asarray(array[kept], dtype=np.float64) for name, array in present.items()}
+    parts["centered"] -= mean
+    largest = max(float(np.nanmax(np.abs(part), initial=0.0)) for part in parts.values())
     if not 1e-30 < largest < 1e37:
         return None
     return {
@@ -39,9 +47,32 @@ def model(analysis: Analysis, rows: Array, spread: Array) -> dict[str, Any] | No
         "precision": np.divide(1.0, variances, out=np.zeros_like(variances), where=live).tolist(),
         "components": packed(W),
         "dual": packed(np.linalg.pinv(W).T),
-        "centered": packed(centered),
-        "given": None if analysis.user_values is None else packed(analysis.user_values[kept]),
+        "shift": None if units is None else units[0].tolist(),
+        "factor": None if units is None else units[1].tolist(),
+        "cutoff": None if analysis.given is None else float(pca.cell_cutoff),
+        **{name: packed(parts[name]) if name in parts else None for name in arrays},
     }
+
+
+def _units(analysis: Analysis) -> tuple[Array, Array] | None:
+    """Shift and factor of each column from the model back to the user; None where that is not all there is.
+
+    Scalers are undone in this way; a logarithm, say, is not.
+    """
+    d = len(analysis.names)
+    if analysis.user_values is None:
+        return np.zeros(d), np.ones(d)
+    inside = (analysis.data if analysis.given is None else analysis.given)[:200]
+    probe = np.vstack([np.zeros(d), np.ones(d), inside])
+    try:
+        back = np.asarray(analysis.steps.inverse_transform(probe), dtype=np.float64)
+    except (AttributeError, TypeError, ValueError):  # a step that cannot be undone
+        return None
+    shift, factor = back[0], back[1] - back[0]
+    seen = analysis.user_values[:200]
+    if not np.allclose(shift + factor * inside, seen, rtol=1e-6, atol=1e-9 * np.abs(factor), equal_nan=True):
+        return None
+    return shift, factor
 
 
 def packed(x: Array) -> str:

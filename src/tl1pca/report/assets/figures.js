@@ -103,6 +103,8 @@ const fittedLimits = () => {
   const { score, orthogonal } = data.levels.at[state.level];
   return { score, across: limitX, up: limitX.map((sd) => orthogonalLimit(sd, orthogonal)) };
 };
+// The limit of the orthogonal distance of a row near the center.
+const orthogonalBase = () => (data.levels ? data.levels.at[state.level].orthogonal : data.map.limitY[0]);
 const fitted = { sd: (i) => data.sd[i], od: (i) => data.od[i] };
 const drawFitted = (id) => mapFigure(id, fitted, data.map, fittedLimits,
   (i) => `<br>score distance ${number(data.sd[i])}, orthogonal ${number(data.od[i])}`);
@@ -150,6 +152,31 @@ const drawScores = () => {
     { uirevision: `${a} ${b}`, annotations: element("arrows")?.checked ? arrows(a, b) : [] }), config);
   return { x, y };
 };
+
+// Distances in the order of time. Where all rows are drawn a line joins them, so that a drift can be seen.
+const drawChart = (id, title, distance, limit, logarithmic) => {
+  const up = lifted(logarithmic, limit);
+  const x = (i) => data.time[i] ?? undefined;
+  const y = (i) => up(distance[i]);
+  const line = { type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false };
+  const ordered = data.points.filter((i) => data.time[i] !== null);
+  ordered.sort((i, j) => (data.time[i] < data.time[j] ? -1 : data.time[i] > data.time[j] ? 1 : i - j));
+  const ends = ordered.length ? [ordered[0], ordered.at(-1)] : [];
+  const lines = limit === null ? [] : [
+    { ...line, line: { color: color("soft"), width: 1.2, dash: "dash" }, x: ends.map(x), y: ends.map(() => limit) },
+  ];
+  if (data.points.length === N) {
+    lines.push({ ...line, line: { color: color("edge"), width: 1 }, x: ordered.map(x), y: ordered.map(y) });
+  }
+  const when = (i) => `<br>${typeof data.time[i] === "string" ? data.time[i].replace("T", " ") : `at ${data.time[i]}`}`;
+  Plotly.react(id, [...lines, ...rowTraces(x, y, when)],
+    layout(axis(""), axis(title, logarithmic ? { type: "log" } : { rangemode: "tozero" })), config);
+  return { x, y };
+};
+const drawScoreChart = () =>
+  drawChart("figure-score-chart", "score distance", data.sd, fittedLimits().score, data.map.logX);
+const drawOrthogonalChart = () =>
+  drawChart("figure-orthogonal-chart", "orthogonal distance", data.od, orthogonalBase(), data.map.logY);
 
 // ------------------------------------------------------------------ components
 const drawScree = () => {

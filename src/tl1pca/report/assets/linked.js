@@ -1,5 +1,9 @@
 // ------------------------------------------------------------------ figures that know each other
 const pointFigures = { "figure-map": () => drawFitted("figure-map"), "figure-scores": drawScores };
+if (data.time) {
+  pointFigures["figure-score-chart"] = drawScoreChart;
+  pointFigures["figure-orthogonal-chart"] = drawOrthogonalChart;
+}
 if (data.classical) {
   pointFigures["figure-classical"] = drawClassical;
   pointFigures["figure-again"] = () => drawFitted("figure-again");
@@ -31,6 +35,21 @@ on("level", drawPoints);
 const setDragging = (mode) => {
   dragging = mode;
   for (const id of Object.keys(positions)) Plotly.relayout(id, { dragmode: mode });
+};
+
+// ------------------------------------------------------------------ the cell map
+const buildCells = () => {
+  const lines = [...document.querySelectorAll(".cell-row")];
+  for (const line of lines) {
+    const show = () => choose(Number(line.dataset.row));
+    line.addEventListener("click", show);
+    line.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      show();
+    });
+  }
+  on("row", () => lines.forEach((line) => line.classList.toggle("chosen", Number(line.dataset.row) === state.row)));
 };
 
 // ------------------------------------------------------------------ the slider of the level

@@ -24,6 +24,7 @@ const drawAll = async () => {
   }
   await loadLibrary();
   for (const id of ["note-map", "note-again"]) if (element(id)) element(id).textContent = logNote(data.map);
+  if (data.time && (data.map.logX || data.map.logY)) element("note-charts").textContent = "An axis with rows very far out is logarithmic.";
   if (data.classical) element("note-classical").textContent = logNote(data.classical.map);
   const pause = () => new Promise((resolve) => setTimeout(resolve)); // the page answers between two figures
   for (const [id, draw] of Object.entries(pointFigures)) {
@@ -40,6 +41,7 @@ const drawAll = async () => {
 
 buildTheme();
 buildLevel();
+buildCells();
 buildRow();
 buildSearch();
 buildTable();

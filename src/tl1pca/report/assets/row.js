@@ -5,7 +5,8 @@ const model = data.model && {
   components: floats(data.model.components), // k rows of d, one after the other
   dual: floats(data.model.dual),
   centered: floats(data.model.centered), // the rows of the page from the first on, less the center
-  given: data.model.given === null ? null : floats(data.model.given),
+  raw: data.model.raw === null ? null : floats(data.model.raw), // what was measured, where the rows above do not say it
+  cells: data.model.cells === null ? null : floats(data.model.cells), // residuals of single cells, in deviations
 };
 const SHOWN = 12;
 
@@ -26,21 +27,24 @@ const contributions = (i) => {
       fit += scores[c] * model.components[c * d + j];
       pull += scores[c] * model.precision[c] * model.dual[c * d + j];
     }
+    const back = (x) => (model.shift === null ? null : model.shift[j] + model.factor[j] * x);
+    const cell = model.cells === null ? 0 : model.cells[i * d + j];
     return {
       column: j,
-      value: model.given === null ? model.mean[j] + a[j] : model.given[i * d + j],
-      expected: model.given === null ? model.mean[j] + fit : null,
+      value: model.raw === null ? back(model.mean[j] + a[j]) : model.raw[i * d + j],
+      expected: back(model.mean[j] + fit),
       residual: (a[j] - fit) / model.spread[j],
       share: (a[j] * pull) / total,
+      cell: Number.isNaN(cell) ? 0 : cell,
+      state: Number.isNaN(cell) ? "missing" : model.cells !== null && Math.abs(cell) > model.cutoff ? "bad cell" : "",
     };
   });
 };
 
 const showColumns = () => {
-  const i = state.row;
-  const byShare = element("row-measure").value === "share";
-  const amount = byShare ? (c) => c.share : (c) => c.residual;
-  const parts = contributions(i);
+  const measure = element("row-measure").value;
+  const amount = (c) => c[measure];
+  const parts = contributions(state.row);
   const most = Math.max(...parts.map((c) => Math.abs(amount(c))), 1e-300);
   if (element("row-order").value === "size") parts.sort((a, b) => Math.abs(amount(b)) - Math.abs(amount(a)) || a.column - b.column);
   const shown = element("row-all").checked ? parts : parts.slice(0, SHOWN);
@@ -52,13 +56,14 @@ const showColumns = () => {
     const bar = make("span", "", amount(part) < 0 ? "bar below" : "bar");
     bar.style.width = `${(45 * Math.abs(amount(part))) / most}%`;
     const cell = make("td", "", "bars");
-    cell.append(bar, make("span", byShare ? percent(part.share) : signed(part.residual), "amount"));
+    cell.append(bar, make("span", measure === "share" ? percent(part.share) : signed(amount(part)), "amount"));
+    if (part.state) name.append(" ", make("span", part.state, "state"));
     line.append(name, make("td", measured(part.value), "number"));
-    if (model.given === null) line.append(make("td", measured(part.expected), "number"));
+    if (model.shift !== null) line.append(make("td", measured(part.expected), "number"));
     line.append(cell);
     return line;
   }));
-  element("row-expected").hidden = model.given !== null;
+  element("row-expected").hidden = model.shift === null;
   element("row-left").textContent = parts.length > shown.length ? `and ${count(parts.length - shown.length)} more` : "";
 };
 
@@ -76,11 +81,15 @@ const showRow = () => {
     const known = Boolean(model) && i < model.rows;
     element("row-detail").hidden = !known;
     element("row-unknown").hidden = known;
+    const wrong = known && model.cells ? contributions(i).filter((part) => part.state) : [];
+    element("row-unusual").textContent = wrong.length
+      ? `Cells: ${wrong.map((part) => `${shorten(data.names[part.column], 60)} (${part.state === "missing" ? "missing" : signed(part.cell)})`).join(", ")}.`
+      : `Most unusual: ${unusual(i, 60).join(", ")}.`;
     element("row-unknown").textContent = known ? "" :
-      `Most unusual: ${unusual(i, 60).join(", ")}. The values of this row are not in the file, which holds those of ` +
-      `${count(model ? model.rows : 0)} rows, the furthest out first.`;
+      `The values of this row are not in the file, which holds those of ${count(model ? model.rows : 0)} rows, ` +
+      "the furthest out first.";
     if (known) {
-      element("row-measure").value = data.byScore[i] ? "share" : "residual";
+      element("row-measure").value = wrong.length ? "cell" : data.byScore[i] ? "share" : "residual";
       showColumns();
     }
   }
@@ -88,6 +97,7 @@ const showRow = () => {
   if (opened || i === null) window.dispatchEvent(new Event("resize"));
 };
 const buildRow = () => {
+  if (model?.cells) element("row-measure").add(new Option("cell against its row, in deviations", "cell"));
   on("row", showRow);
   on("level", () => { if (state.row !== null) showRow(); });
   for (const id of ["row-measure", "row-order", "row-all"]) element(id).addEventListener("change", showColumns);
