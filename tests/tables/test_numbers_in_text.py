@@ -86,7 +86,9 @@ def test_a_gap_in_the_first_row_makes_no_labels(csv):
     assert table.missing() == {"a": 1}
 
 
-@pytest.mark.parametrize(("yes", "no"), [("True", "False"), ("Yes", "no"), ("ja", "nein"), ("Oui", "Non"), ("sí", "no")])
+@pytest.mark.parametrize(
+    ("yes", "no"), [("True", "False"), ("Yes", "no"), ("ja", "nein"), ("Oui", "Non"), ("sí", "no")]
+)
 def test_yes_and_no_are_numbers(csv, yes, no):
     table = csv(f"a,b\n1,{yes}\n2,{no}\n3,\n4,{yes}\n")
     np.testing.assert_array_equal(table.values[:, 1], [1, 0, np.nan, 1])

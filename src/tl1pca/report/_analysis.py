@@ -141,7 +141,7 @@ class Analysis:
     @cached_property
     def rows_with_bad_cells(self) -> Array:
         """Positions of the rows of the cell map, the one with the worst cell first."""
-        if self.cell_residuals is None:
+        if self.cell_residuals is None or self.bad_cells is None:
             return np.arange(0)
         size = np.where(self.bad_cells, np.abs(np.nan_to_num(self.cell_residuals)), 0.0).max(axis=1)
         rows = np.argsort(-size, kind="stable")[:MAX_CELL_ROWS]
