@@ -56,10 +56,10 @@ docs: $(STAMP)  ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 torture: $(STAMP)  ## kills, faults, interrupts, 10,000 hard cases, load; up to half an hour
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m torture.run --workers $(WORKERS)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m torture.run
 
 mutate: $(STAMP)  ## change one thing in the source at a time and see whether a test fails; about half an hour
-	$(BIN)/python tests/mutation.py --workers $(WORKERS)
+	$(BIN)/python tests/mutation.py
 
 oldest:  ## run the tests with the oldest Python and libraries that are promised
 	$(PYTHON) tests/oldest.py .venv-oldest -n $(WORKERS)

@@ -1,69 +1,52 @@
 """Change one thing in the source at a time and see whether a test fails: `make mutate`.
 
-Every module of the mathematics has its own test files (TARGETS). A mutant is the
-module with one comparison, operator, number, condition or statement changed; it
-survives if all of these files still pass. The draw is seeded, so a run can be
-repeated; survivors are printed with their line. The share that survives is in
-docs/reliability.md.
+A mutant is a module of the mathematics with one comparison, operator, number,
+condition or statement changed. It survives if every test that runs the changed
+line still passes. Which tests those are is recorded once (`Coverage`); each
+mutant is then tried in a process forked from one that has all libraries loaded,
+the fastest tests first, so that most of them take a second. The draw is seeded,
+so a run can be repeated; survivors are printed with their line. The share that
+survives is in docs/reliability.md.
 """
 
 import argparse
 import ast
 import copy
+import importlib
+import importlib.abc
+import importlib.util
 import os
 import random
-import shutil
+import resource
+import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-#: Module under src/tl1pca, and the tests that should notice a change in it.
-TARGETS = {
-    "operators.py": ["tests/test_operators.py", "tests/test_objectives.py", "tests/solvers/test_base.py"],
-    "objectives.py": ["tests/test_objectives.py", "tests/solvers"],
-    "linear.py": ["tests/test_linear.py"],
-    "statistics.py": ["tests/test_statistics.py", "tests/solvers/test_subspace.py"],
-    "geometry.py": ["tests/test_geometry.py", "tests/solvers"],
-    "extraction.py": ["tests/test_extraction.py", "tests/solvers/test_base.py"],
-    "diagnostics.py": [
-        "tests/test_diagnostics.py",
-        "tests/test_limits.py",
-        "tests/estimators/test_prediction.py",
-        "tests/estimators/test_subspace.py",
-        "tests/properties/test_end_of_range.py",
-    ],
-    "solvers/base.py": ["tests/solvers/test_base.py"],
-    "solvers/starts.py": ["tests/solvers/test_starts.py"],
-    "solvers/axes.py": ["tests/solvers/test_axes.py"],
-    "solvers/paper.py": ["tests/solvers"],
-    "solvers/ascent.py": ["tests/solvers"],
-    "solvers/sampled.py": ["tests/solvers/test_sampled.py", "tests/test_extraction.py"],
-    "solvers/refine.py": [
-        "tests/solvers/test_refine.py",
-        "tests/solvers/test_sampled.py",
-        "tests/test_extraction.py",
-    ],
-    "solvers/fixed_point.py": ["tests/solvers", "tests/paper/test_published_rules.py"],
-    "solvers/frame.py": ["tests/solvers/test_many_rows.py"],
-    "solvers/quasi_newton.py": ["tests/solvers/test_many_rows.py"],
-    "solvers/mm.py": [
-        "tests/solvers/test_many_rows.py",
-        "tests/solvers/test_base.py",
-        "tests/test_objectives.py",
-    ],
-    "solvers/stiefel.py": ["tests/solvers"],
-    "solvers/plane.py": ["tests/solvers/test_subspace.py", "tests/estimators/test_subspace.py"],
-    "solvers/subspace.py": ["tests/solvers/test_subspace.py", "tests/estimators/test_subspace.py"],
-    "solvers/outlyingness.py": ["tests/solvers/test_subspace.py", "tests/estimators/test_subspace.py"],
-}
+SOURCE = ROOT / "src" / "tl1pca"
+#: The mathematics: what is mutated.
+MODULES = [
+    *(f"{name}.py" for name in ("operators", "objectives", "linear", "statistics", "geometry", "extraction")),
+    *(f"{name}.py" for name in ("diagnostics", "_flags", "_subspace", "_limits", "_contributions")),
+    *sorted(f"solvers/{path.name}" for path in (SOURCE / "solvers").glob("[a-z]*.py")),
+]
+#: The tests that should notice; clusters, and scikit-learn's own checks, take too long for every mutant.
+TESTS = [
+    *(f"tests/test_{name}.py" for name in ("operators", "objectives", "linear", "statistics", "geometry")),
+    *(f"tests/test_{name}.py" for name in ("extraction", "diagnostics", "limits", "contributions")),
+    *("tests/solvers", "tests/estimators", "tests/paper"),
+]
+LEFT_OUT = "not dask and not check_estimator"
 #: Numbers below this are tolerances: twice as much is no other program.
 TOLERANCE = 1e-6
-#: Seconds after which a mutant counts as noticed: it no longer ends.
-LIMIT = 300
+#: Seconds that the tests of one mutant may take in the unchanged program; the fastest are taken.
+BUDGET = 10.0
 
 COMPARISONS = {
     ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt,
@@ -74,15 +57,25 @@ ARITHMETIC = {
     ast.FloorDiv: ast.Mult,
 }  # fmt: skip
 
+#: Mutants that are the same program, by module, statement and change, with the reason.
+EQUIVALENT: dict[tuple[str, str, str], str] = {}
 
+
+# ---------------------------------------------------------------- mutants
 @dataclass(frozen=True)
 class Mutant:
-    """One changed place of a module."""
+    """One changed place of a module: the lines of its statement, the change, and the changed source."""
 
     module: str
-    line: int
+    lines: range
+    statement: str
     what: str
+    names: tuple[str, ...]
     text: str
+
+    @property
+    def key(self):
+        return self.module, self.statement, self.what
 
 
 def mutants(module, source):
@@ -99,9 +92,21 @@ def mutants(module, source):
                 continue
             clone = copy.deepcopy(tree)
             change(next(n for i, n in enumerate(ast.walk(clone)) if i == index))
-            yield Mutant(
-                module, getattr(node, "lineno", 0), what, ast.unparse(ast.fix_missing_locations(clone))
-            )
+            statement = next(up for up in [node, *ancestors(node)] if isinstance(up, ast.stmt))
+            text = ast.unparse(ast.fix_missing_locations(clone))
+            head = ast.unparse(statement).splitlines()[0]
+            yield Mutant(module, lines_of(statement), head, what, assigned(statement), text)
+
+
+def lines_of(statement):
+    """Lines of a statement, without those of the block that it opens."""
+    body = getattr(statement, "body", None)
+    return range(statement.lineno, (body[0].lineno if body else statement.end_lineno + 1))
+
+
+def assigned(statement):
+    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+    return tuple(target.id for target in targets if isinstance(target, ast.Name))
 
 
 def ancestors(node):
@@ -151,59 +156,171 @@ def blank(node):
     node.__dict__.clear()
 
 
-def survives(mutant, folder):
-    """Whether all tests of the module pass with the mutant in place."""
-    path = folder / "src" / "tl1pca" / mutant.module
-    kept = path.read_text()
-    path.write_text(mutant.text)
-    environment = os.environ | {
-        "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1",
-    }  # fmt: skip
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *TARGETS[mutant.module]]
-    try:
-        done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, timeout=LIMIT, check=False
+# ---------------------------------------------------------------- which tests run which line
+class Coverage:
+    """Tests by line of a module, and their times, from one run of the unchanged program."""
+
+    def __init__(self, folder):
+        self._file, times = folder / "coverage", folder / "times"
+        if not self._file.exists():
+            environment = ENVIRONMENT | {"COVERAGE_FILE": str(self._file), "MUTATION_TIMES": str(times)}
+            command = [
+                *(sys.executable, "-m", "pytest", "-q", *PLAIN, "-p", "mutation"),
+                *("-k", LEFT_OUT, "--cov=tl1pca", "--cov-branch", "--cov-context=test", "--cov-report="),
+                *TESTS,
+            ]
+            subprocess.run(command, cwd=ROOT, env=environment, check=True)
+        self.times = {}
+        for line in times.read_text().splitlines():
+            seconds, name = line.split(" ", 1)
+            self.times[name] = self.times.get(name, 0.0) + float(seconds)
+        self._tests = {}
+
+    def of(self, module):
+        """Names of tests by line; those of a line that runs at import are under None."""
+        if module not in self._tests:
+            query = """select tono, context from arc join file on file.id = file_id
+                       join context on context.id = context_id
+                       where path like ? and fromno > 0 and tono > 0"""
+            found = defaultdict(set)
+            with sqlite3.connect(self._file) as base:
+                for line, context in base.execute(query, [f"%/src/tl1pca/{module}"]):
+                    found[line].add(context.rpartition("|")[0] or None)
+            self._tests[module] = found
+        return self._tests[module]
+
+    def tests(self, mutant):
+        """Tests that run a mutant, those of its own file first; at import, of its users."""
+        by_line = self.of(mutant.module)
+        found = set().union(*(by_line[line] for line in mutant.lines))
+        if None in found and not found - {None}:
+            source = (SOURCE / mutant.module).read_text().splitlines()
+            used = [
+                i for i, line in enumerate(source, 1) if any(name in line for name in mutant.names)
+            ] or list(by_line)
+            found = set().union(*(by_line[line] for line in used))
+            if not found - {None}:
+                found = set().union(*by_line.values())
+        chosen, total = [], 0.0
+        own = f"/test_{Path(mutant.module).stem.lstrip('_')}.py::"
+        for name in sorted(found - {None}, key=lambda name: (own not in name, self.times.get(name, 1.0))):
+            total += self.times.get(name, 1.0)
+            if total > BUDGET:
+                break
+            chosen.append(name)
+        return chosen, total
+
+
+def pytest_runtest_logreport(report):
+    """Note the time of every test (this file is a plugin of the run that records)."""
+    with open(os.environ["MUTATION_TIMES"], "a") as times:
+        times.write(f"{report.duration:.4f} {report.nodeid}\n")
+
+
+# ---------------------------------------------------------------- trying one
+ENVIRONMENT = os.environ | {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "SCIPY_ARRAY_API": "1",
+    "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")]),
+}
+PLAIN = ("-p", "no:xdist", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+#: Imported once, before the forks: what tests import but the package itself.
+LIBRARIES = [
+    *(f"scipy.{name}" for name in ("linalg", "optimize", "sparse", "stats", "special", "spatial.distance")),
+    *(f"sklearn.{name}" for name in ("datasets", "decomposition", "linear_model", "model_selection")),
+    *(f"sklearn.{name}" for name in ("pipeline", "preprocessing", "utils.estimator_checks")),
+    *("pandas", "polars", "hypothesis", "hypothesis.extra.numpy", "pytest", "threadpoolctl"),
+]
+
+
+class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Gives the changed source for one module of the package."""
+
+    def __init__(self, mutant):
+        self._mutant = mutant
+        self._name = "tl1pca." + mutant.module.removesuffix(".py").replace("/", ".")
+
+    def find_spec(self, fullname, path, target=None):
+        origin = str(SOURCE / self._mutant.module)
+        return (
+            importlib.util.spec_from_loader(fullname, self, origin=origin) if fullname == self._name else None
         )
-        return done.returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
+
+    def exec_module(self, module):
+        exec(compile(self._mutant.text, str(SOURCE / self._mutant.module), "exec"), vars(module))
+
+
+def survives(mutant, tests, seconds):
+    """Whether the tests pass with the mutant in place, in a process that is forked for it."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    status = 1
+    try:
+        limit = int(30 + 5 * seconds)  # one that no longer ends is noticed
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+        signal.alarm(40 * limit)
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        sys.meta_path.insert(0, Changed(mutant))
+        status = int(sys.modules["pytest"].main(["-x", "-q", *PLAIN, *tests]))
     finally:
-        path.write_text(kept)
+        os._exit(status)
+
+
+def worker(share, coverage):
+    """Tries its share of the mutants; yields them with what became of them."""
+    for module in sorted({mutant.module for mutant in share}):
+        same = replace(next(m for m in share if m.module == module), text=(SOURCE / module).read_text())
+        if not survives(same, coverage.tests(same)[0][:5], BUDGET):
+            raise RuntimeError(f"the tests of {module} fail without any change")
+    for mutant in share:
+        if mutant.key in EQUIVALENT:
+            yield mutant, "equivalent"
+            continue
+        tests, seconds = coverage.tests(mutant)
+        yield mutant, "survived" if not tests or survives(mutant, tests, seconds) else "noticed"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sample", type=int, default=200, help="mutants drawn over all modules")
+    parser.add_argument("--sample", type=int, default=400, help="mutants drawn over all modules")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--module", action="append", help="only this module, e.g. solvers/mm.py")
+    parser.add_argument("--keep", type=Path, help="folder that keeps what runs which line, for the next run")
     given = parser.parse_args()
-    modules = given.module or list(TARGETS)
-    everything = [m for name in modules for m in mutants(name, (ROOT / "src/tl1pca" / name).read_text())]
+    everything = [m for name in given.module or MODULES for m in mutants(name, (SOURCE / name).read_text())]
     drawn = random.Random(given.seed).sample(everything, min(given.sample, len(everything)))
-    survivors = []
-    with tempfile.TemporaryDirectory() as base, ThreadPoolExecutor(given.workers) as pool:
-        folders = []
-        for worker in range(given.workers):
-            folder = Path(base) / str(worker)
-            shutil.copytree(
-                ROOT, folder, ignore=shutil.ignore_patterns(".git", ".venv*", "demo", "_build", "*.pyc")
-            )
-            folders.append(folder)
-
-        def run(worker):
-            found = []
-            for mutant in drawn[worker :: given.workers]:
-                if survives(mutant, folders[worker]):
-                    found.append(mutant)
-                    print(f"survived: {mutant.module}:{mutant.line} {mutant.what}", flush=True)
-            return found
-
-        for found in pool.map(run, range(given.workers)):
-            survivors += found
-    share = len(survivors) / len(drawn)
-    print(f"{len(drawn)} of {len(everything)} mutants, {len(survivors)} survived ({share:.1%})")
+    os.chdir(ROOT)
+    os.environ.update(ENVIRONMENT)
+    sys.path[:0] = [str(SOURCE.parent), str(ROOT / "tests")]
+    fates, by_module = Counter(), defaultdict(Counter)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = folder
+        keep = given.keep or Path(folder)
+        keep.mkdir(exist_ok=True)
+        coverage = Coverage(keep)
+        for name in LIBRARIES:
+            importlib.import_module(name)
+        began = time.monotonic()
+        for mutant, fate in worker(drawn, coverage):
+            fates[fate] += 1
+            by_module[mutant.module][fate] += 1
+            if fate == "survived":
+                print(
+                    f"survived: {mutant.module}:{mutant.lines[0]} {mutant.what}: {mutant.statement}",
+                    flush=True,
+                )
+    tried = fates["survived"] + fates["noticed"]
+    for name, found in sorted(by_module.items()):
+        print(f"{name}: {found['survived']} of {found['survived'] + found['noticed']} survived")
+    print(
+        f"{len(drawn)} of {len(everything)} mutants, {fates['equivalent']} of them the same program; "
+        f"{fates['survived']} of {tried} survived ({fates['survived'] / max(tried, 1):.1%}) "
+        f"in {time.monotonic() - began:.0f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from tl1pca.rows import (
     safe_factor,
 )
 from tl1pca.rows.lazy import LazyRows
-from tl1pca.rows.sources import SliceSource
 
 X = np.random.default_rng(0).normal(size=(30, 4))
 
@@ -31,7 +30,6 @@ X = np.random.default_rng(0).normal(size=(30, 4))
         (sp.csc_matrix(X), SparseRows),
         (sp.coo_array(X), SparseRows),
         (Sliced(X), BlockRows),
-        (SliceSource(Sliced(X)), BlockRows),
     ],
 )
 def test_adapters(data, adapter):

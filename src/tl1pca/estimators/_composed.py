@@ -13,7 +13,7 @@ from .._arrays import is_array, to_numpy
 from ._containers import as_numbers
 from ._dispersion import TL1PCA
 from ._fitted import Fitted
-from ._input import DataNeeds
+from ._input import DataNeeds, check_part
 from ._prediction import BasePCA
 
 Array = NDArray[Any]
@@ -50,11 +50,12 @@ class ComposedPCA(Transformer):
     def _inner(self) -> Any:
         """An unfitted copy of the estimator, checked."""
         given = TL1PCA() if self.estimator is None else self.estimator
-        if not isinstance(given, BasePCA):
-            raise TypeError(
-                f"estimator of {type(self).__name__} must be a PCA of tl1pca, for example TL1PCA(2) or "
-                f"LpPCA(2, p=2) for the classical one, got {given!r}."
-            )
+        check_part(
+            f"estimator of {type(self).__name__}",
+            given,
+            BasePCA,
+            "a PCA of tl1pca, for example TL1PCA(2) or LpPCA(2, p=2) for the classical one",
+        )
         inner = clone(given)
         inner._check_parameters()
         return inner

@@ -16,6 +16,7 @@ from ..rows import Lift
 from ..solvers import FixedPoint, PaperAscent, Solver, SphereAscent, StiefelAscent
 from ._base import Center, CentredPCA, Problem, product
 from ._fitted import Fitted
+from ._input import check_part
 
 Array = NDArray[Any]
 
@@ -136,14 +137,10 @@ class DispersionPCA(BaseDispersionPCA):
         return TL1() if self.operator is None else self.operator
 
     def _check_parameters(self) -> None:
-        if not isinstance(self._operator(), Operator):
-            raise TypeError(
-                f"operator must be an Operator such as TL1(a=1.0) or Lp(p=1), got {self.operator!r}."
-            )
+        check_part("operator", self._operator(), Operator, "an Operator such as TL1(a=1.0) or Lp(p=1)")
         if self.extraction not in ("greedy", "joint"):
             raise ValueError(f"extraction must be 'greedy' or 'joint', got {self.extraction!r}.")
-        if not isinstance(self.solver, Solver) and self.solver not in ("auto", "paper"):
-            raise ValueError(f"solver must be 'auto', 'paper' or a Solver object, got {self.solver!r}.")
+        check_solver(self.solver)
         super()._check_parameters()
         if self._operator().adaptive and not self._operator().scale_form:
             raise ValueError(
@@ -277,8 +274,7 @@ class TL1PCA(BaseDispersionPCA):
         check_iteration(self.tol, self.max_iter)
         if not isinstance(self.n_starts, Integral) or self.n_starts < 1:
             raise ValueError(f"n_starts must be a positive integer, got {self.n_starts!r}.")
-        if not isinstance(self.solver, Solver) and self.solver not in ("auto", "paper"):
-            raise ValueError(f"solver must be 'auto', 'paper' or a Solver object, got {self.solver!r}.")
+        check_solver(self.solver)
 
     def _parts(self, factor: float = 1.0) -> tuple[Solver, str]:
         if not isinstance(self.solver, str):
@@ -305,6 +301,14 @@ def choose_solver(solver: str | Solver, operator: Operator, extraction: str) -> 
     if operator.concave:
         return SphereAscent() if extraction == "greedy" else StiefelAscent()
     return FixedPoint() if operator.convex else StiefelAscent()
+
+
+def check_solver(solver: object) -> None:
+    """Readable error for what is neither the name of a solver nor one."""
+    if not isinstance(solver, str):
+        check_part("solver", solver, Solver, "'auto', 'paper' or a Solver object")
+    elif solver not in ("auto", "paper"):
+        raise ValueError(f"solver must be 'auto', 'paper' or a Solver object, got {solver!r}.")
 
 
 def check_iteration(tol: float, max_iter: int) -> None:

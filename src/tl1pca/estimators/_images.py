@@ -19,10 +19,9 @@ from ..operators import Operator
 from ..rows import safe_factor
 from ._base import Center, product
 from ._composed import ComposedPCA, check_choice, contract, new_rows
-from ._dispersion import BaseDispersionPCA, check_iteration
+from ._dispersion import check_iteration
 from ._fitted import Fitted, all_or_nothing
 from ._input import open_data
-from ._sparse import BaseSparsePCA
 
 Array = NDArray[Any]
 
@@ -394,7 +393,7 @@ def _counts(values: Any) -> bool:
 
 def _operator(inner: Any) -> Operator:
     """The operator whose dispersion both sides share."""
-    if not isinstance(inner, BaseDispersionPCA | BaseSparsePCA):
+    if inner._minimizes or not hasattr(inner, "_operator"):
         raise ValueError(
             "side='both' increases one dispersion in both sides by turns; "
             f"{type(inner).__name__} has none of its own. Take TL1PCA, L1PCA, LpPCA or a sparse method."

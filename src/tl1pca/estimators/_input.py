@@ -15,6 +15,7 @@ from .._arrays import asarray_like, is_array, namespace, to_numpy
 from ..rows import (
     MANY_ROWS,
     MAX_LOADED_ENTRIES,
+    BlockRows,
     Predictable,
     Rows,
     Source,
@@ -25,7 +26,7 @@ from ..rows import (
 )
 from ..rows.dask import known_length, open_rows
 from ..rows.lazy import dask_array, is_dask
-from ..rows.opening import is_sparse
+from ..rows.opening import is_rows, is_sparse
 from ..rows.sources import PickedSource, is_source, open_source
 from ._containers import as_numbers
 
@@ -79,7 +80,10 @@ class Kind:
     name: str
     advice: str
     load: Callable[[Any], Array]
+    #: The rows with weight for a fit, given data and weights; consecutive rows; rows to answer for.
     open: Callable[[Any, Any], Rows]
+    batches: Callable[[Any], Iterator[Array]]
+    answering: Callable[[Any], Predictable] = as_rows
     error: type[Exception] = ValueError
     #: Entries that are loaded unasked for a method that needs all of them; for none, the user is to do it.
     loaded: int = 0
@@ -152,25 +156,11 @@ def open_batches(estimator: Any, X: Any, *, reset: bool) -> Iterator[Array]:
         data = _check(estimator, X, reset=reset)
         if reset:
             _check_capability(estimator, kind, data.shape)
-        found = _dense_batches(data)
+        found = kind.batches(data)
     for batch in found:
         if not np.isfinite(batch).all():
             finite_max_abs(as_rows(batch), _name(estimator))
         yield batch
-
-
-def _dense_batches(data: Any) -> Iterator[Array]:
-    """Rows of what is no dense array, some at a time."""
-    if isinstance(data, Source):
-        yield from (block for _, block in data.blocks())
-    elif is_dask(data):
-        for i in range(data.numblocks[0]):
-            yield np.asarray(data.blocks[i].compute())
-    else:
-        step = max(1, SMALL_ENTRIES // data.shape[1])
-        for start in range(0, data.shape[0], step):
-            rows = np.arange(start, min(start + step, data.shape[0]))
-            yield data.gather_rows(rows) if isinstance(data, Rows) else data[rows].toarray()
 
 
 def open_new(estimator: Any, X: Any, method: str) -> Predictable:
@@ -178,7 +168,9 @@ def open_new(estimator: Any, X: Any, method: str) -> Predictable:
     check_is_fitted(estimator, msg=estimator._not_fitted)
     _check_home(estimator, X, method)
     X = X if is_dask(X) else as_numbers(estimator, X)
-    return as_predictable(_check(estimator, X, reset=False))
+    kind = _kind(X)
+    data = _check(estimator, X, reset=False)
+    return as_rows(data) if kind is None else kind.answering(data)
 
 
 def open_scores(estimator: Any, X: Any) -> Predictable:
@@ -201,29 +193,65 @@ def is_foreign(X: Any) -> bool:
 
 
 # ---------------------------------------------------------------- what is no dense array
-def _open_selected(data: Any, sample_weight: ArrayLike | None) -> Rows:
-    """The port to the rows that have weight, of what is in this process or read by it."""
-    weights = _check_weights(sample_weight, data)
-    if weights is not None and not weights.all():
-        keep = np.flatnonzero(weights)
-        weights = weights[keep]
-        if isinstance(data, Source):
-            data = PickedSource(data, keep)
-        else:
-            data = data.subset(keep) if isinstance(data, Rows) else data[keep]
-    return as_rows(data, weights)
+def _selecting(
+    subset: Callable[[Any, Array], Any], rows: Callable[[Any, Any], Rows] = as_rows
+) -> Callable[[Any, Any], Rows]:
+    """What opens the rows that have weight, of data in this process or read by it."""
+
+    def open_selected(data: Any, sample_weight: ArrayLike | None) -> Rows:
+        weights = _check_weights(sample_weight, data)
+        if weights is not None and not weights.all():
+            keep = np.flatnonzero(weights)
+            data, weights = subset(data, keep), weights[keep]
+        return rows(data, weights)
+
+    return open_selected
 
 
-def _is_rows(X: Any) -> bool:
-    return isinstance(X, Rows)
+def _gathered(rows: Rows) -> Iterator[Array]:
+    n, step = rows.shape[0], max(1, SMALL_ENTRIES // rows.shape[1])
+    for start in range(0, n, step):
+        yield rows.gather_rows(np.arange(start, min(start + step, n)))
 
 
 #: Whatever is no dense array.
 KINDS = (
-    Kind(_is_rows, "an engine of its own", "an array", lambda rows: rows.array(), _open_selected),
-    Kind(is_dask, "a Dask collection", "X.compute()", lambda A: A.compute(), open_rows),
-    Kind(is_sparse, "sparse X", "X.toarray()", lambda X: X.toarray(), _open_selected, error=TypeError),
-    Kind(is_source, "X read in blocks", "np.asarray(X)", Source.load, _open_selected, loaded=LOADED_ENTRIES),
+    Kind(
+        is_rows,
+        "an engine of its own",
+        "an array",
+        load=lambda rows: rows.array(),
+        open=_selecting(lambda rows, keep: rows.subset(keep)),
+        batches=_gathered,
+    ),
+    Kind(
+        is_dask,
+        "a Dask collection",
+        "X.compute()",
+        load=lambda A: A.compute(),
+        open=open_rows,
+        batches=lambda A: (np.asarray(A.blocks[i].compute()) for i in range(A.numblocks[0])),
+        answering=as_predictable,
+    ),
+    Kind(
+        is_sparse,
+        "sparse X",
+        "X.toarray()",
+        load=lambda X: X.toarray(),
+        open=_selecting(lambda X, keep: X[keep]),
+        batches=lambda X: _gathered(as_rows(X)),
+        error=TypeError,
+    ),
+    Kind(
+        is_source,
+        "X read in blocks",
+        "np.asarray(X)",
+        load=Source.load,
+        open=_selecting(PickedSource, lambda source, weights: BlockRows(source, weights=weights)),
+        batches=lambda source: (block for _, block in source.blocks()),
+        answering=BlockRows,
+        loaded=LOADED_ENTRIES,
+    ),
 )
 
 
@@ -338,7 +366,7 @@ def _check(estimator: Any, X: Any, *, reset: bool) -> Any:
         named = type(X._meta)(row, columns=X.columns) if hasattr(X, "columns") else row
         validate_data(estimator, named, reset=reset, skip_check_array=True)
         return known_length(A) if reset else A
-    if _is_rows(X):
+    if is_rows(X):
         _check_shape(estimator, X.shape, X.dtype, reset=reset)
         validate_data(estimator, np.empty((0, X.shape[1])), reset=reset, skip_check_array=True)
         return X
@@ -397,3 +425,9 @@ def _where(x: Any) -> str:
 
 def _name(estimator: Any) -> str:
     return type(estimator).__name__
+
+
+def check_part(name: str, value: object, kind: type, allowed: str) -> None:
+    """Readable error for a parameter that must be an object with the verbs of a class of the package."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {allowed}, got {value!r}.")

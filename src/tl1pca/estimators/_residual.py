@@ -13,6 +13,7 @@ from ..solvers import State, SubspaceMM, principal_axes
 from ..statistics import subsample
 from ._base import Center, CentredPCA, Problem
 from ._dispersion import check_iteration
+from ._input import check_part
 
 _WEIGHTS = {"huber": Huber, "l1": Lp, "cauchy": Cauchy}
 
@@ -117,9 +118,7 @@ class ResidualPCA(BaseResidualPCA):
         return Huber() if self.operator is None else self.operator
 
     def _check_parameters(self) -> None:
-        operator = self._operator()
-        if not isinstance(operator, Operator):
-            raise TypeError(f"operator must be an Operator such as Huber() or Lp(1), got {operator!r}.")
+        check_part("operator", self._operator(), Operator, "an Operator such as Huber() or Lp(1)")
         super()._check_parameters()
 
 

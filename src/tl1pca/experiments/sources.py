@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ class Images:
     noises: tuple[int, ...]
     n_components: int
     folder: str = field(default="", repr=False)
+    artificial: ClassVar[bool] = False
 
     @property
     def dimensions(self) -> tuple[int, ...]:
@@ -106,6 +107,7 @@ class Toy:
     redraw: bool = True
     noises: tuple[int, ...] = (0,)
     n_components: int = 1
+    artificial: ClassVar[bool] = True
 
     def points(self, split: int, seed: int) -> tuple[Array, Array]:
         """Points, and which of them are outliers."""

@@ -53,6 +53,10 @@ class Source(Protocol):
         """Name for a reader."""
 
     @property
+    def artificial(self) -> bool:
+        """Whether the samples are drawn from a formula."""
+
+    @property
     def noises(self) -> tuple[int, ...]:
         """Levels of noise; 0 is none."""
 

@@ -252,21 +252,21 @@ def _names_of(kind: Any, *without: str) -> list[str]:
 class _StandIn(BaseEstimator):
     """Takes the place of a fitted step while a ColumnTransformer learns which columns go where."""
 
-    def __init__(self, step: Any):
-        self.step = step
+    def __init__(self, stands_for: Any):
+        self.stands_for = stands_for
 
     def __sklearn_clone__(self) -> Self:
         return self
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Look at the number of columns."""
-        if X.shape[1] != _taken(self.step):
+        if X.shape[1] != _taken(self.stands_for):
             refuse(f"a step of its ColumnTransformer takes other columns than it is given. {ASK}")
         return self
 
     def transform(self, X: Any) -> Any:
         """As many columns as the step would give."""
-        return np.zeros((X.shape[0], _width(self.step)))
+        return np.zeros((X.shape[0], _width(self.stands_for)))
 
 
 def _write_columns(step: Any, writer: Writer) -> dict[str, Any]:
@@ -348,7 +348,7 @@ def _settled(value: Any) -> Any:
     """What was learned with stand-ins, with the steps they stood for."""
     if isinstance(value, list | tuple):
         return type(value)(_settled(part) for part in value)
-    return value.step if isinstance(value, _StandIn) else value
+    return getattr(value, "stands_for", value)
 
 
 def _unfitted(step: Any) -> Any:

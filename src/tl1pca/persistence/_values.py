@@ -27,14 +27,19 @@ _SCALARS = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 1
 _SCALARS += ("float16", "float32", "float64")
 
 
-def _concrete(module: Any, base: type) -> dict[str, type]:
-    found = (getattr(module, name) for name in module.__all__)
-    return {c.__name__: c for c in found if isinstance(c, type) and issubclass(c, base) and not isabstract(c)}
+def _concrete(module: Any) -> dict[str, type]:
+    """Classes of a module that have parameters, by name."""
+    found = {name: getattr(module, name) for name in module.__all__}
+    return {
+        name: c
+        for name, c in found.items()
+        if isinstance(c, type) and issubclass(c, BaseEstimator) and not isabstract(c)
+    }
 
 
-ESTIMATORS = _concrete(estimators, BaseEstimator)
+ESTIMATORS, OPERATORS, SOLVERS = (_concrete(module) for module in (estimators, operators, solvers))
 #: What a parameter may be beside numbers and text.
-PARTS = _concrete(operators, operators.Operator) | _concrete(solvers, solvers.Solver) | ESTIMATORS
+PARTS = OPERATORS | SOLVERS | ESTIMATORS
 
 
 def is_one_of(value: Any, classes: Mapping[str, type]) -> bool:
@@ -181,9 +186,9 @@ class Reader:
             refuse(f"{name!r} is no class that tl1pca {__version__} has. Update tl1pca, or {ASK.lower()}")
         self.check_keys(name, parameters, kind._get_param_names())
         made = kind(**{key: self.value(value) for key, value in parameters.items()})
-        if isinstance(made, solvers.Solver):
+        if name in SOLVERS:
             _check_solver(made)
-        if isinstance(made, operators.Operator):
+        if name in OPERATORS:
             made.check()
         return made
 
@@ -271,5 +276,5 @@ def _check_solver(solver: Any) -> None:
     """Numbers that end an iteration; solvers do not check them before they are used."""
     for name, value in solver.get_params(deep=False).items():
         number = isinstance(value, int | float | np.number) and value >= 0
-        if not (number or value is None or isinstance(value, bool | np.bool_ | solvers.Solver)):
+        if not (number or value is None or isinstance(value, bool | np.bool_) or is_one_of(value, SOLVERS)):
             refuse(f"{name} of {type(solver).__name__} is {value!r}. {ASK}")

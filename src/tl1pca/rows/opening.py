@@ -16,7 +16,7 @@ from .base import Predictable, Rows
 from .blocks import BlockRows
 from .dense import DenseRows
 from .lazy import LazyRows, dask_array, is_dask
-from .sources import Source, floating, is_source, open_source
+from .sources import floating, is_source, open_source
 from .sparse import SparseRows
 
 Array = NDArray[Any]
@@ -27,7 +27,7 @@ def as_rows(X: Any, weights: Any = None) -> Rows:
 
     Parameters
     ----------
-    X : array of any library, sparse matrix, source or Rows of shape (n, d)
+    X : array of any library, sparse matrix, what is read in blocks or Rows, of shape (n, d)
         See `is_source` for what is read in blocks.
     weights : array of shape (n,), optional
         Non-negative row weights, of the library of X or NumPy's for what is no array.
@@ -36,12 +36,12 @@ def as_rows(X: Any, weights: Any = None) -> Rows:
     -------
     Rows
     """
-    if isinstance(X, Rows):
+    if is_rows(X):
         X = copy(X)
         X.weights = X.weights if weights is None else weights
         return X
-    if is_source(X) or isinstance(X, Source):
-        return BlockRows(X if isinstance(X, Source) else open_source(X), weights=weights)
+    if is_source(X):
+        return BlockRows(open_source(X), weights=weights)
     if is_sparse(X):
         return SparseRows(X.tocsr().astype(floating(X.dtype), copy=False), weights=weights)
     if is_array(X):
@@ -54,6 +54,11 @@ def as_rows(X: Any, weights: Any = None) -> Rows:
 def as_predictable(X: Any) -> Predictable:
     """`as_rows`, or for a Dask collection what answers without computing anything."""
     return LazyRows(dask_array(X)) if is_dask(X) else as_rows(X)
+
+
+def is_rows(X: Any) -> bool:
+    """Whether X is the port itself, an engine of the user: nothing but its base class tells it from data."""
+    return isinstance(X, Rows)
 
 
 def is_sparse(X: Any) -> bool:

@@ -104,12 +104,12 @@ def _table(counts: Any, titles: dict[tuple[str, int], str]) -> Table:
 def _as_printed(table: Any, study: Study) -> Picture:
     """Fig. 8 as in the paper: the curves of one data set over each other, at a = 100."""
     first = table[(table["split"] == 0) & (table["method"] == PUBLISHED_TL1) & (table["value"] == _DRAWN[0])]
-    toys = [source for source in study.sources if isinstance(source, Toy)]
+    toys = [source for source in study.sources if source.artificial]
     groups: list[tuple[str, list[tuple[str, str, int]]]] = [
         ("artificial data", [(toy.title.removeprefix("toy, "), toy.name, 0) for toy in toys])
     ]
     for source in study.sources:
-        if isinstance(source, Images):
+        if not source.artificial:
             lines = [(f"{i} × {i} block" if i else "original", source.name, i) for i in source.noises]
             groups.append((source.title, lines))
     panels = []
