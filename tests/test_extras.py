@@ -33,6 +33,8 @@ def run(absent, program, cwd):
         ("outliers x.csv", ["pyarrow"]),
         ("outliers x.xlsx", ["python_calamine"]),
         ("report x.csv --out page.html", ["jinja2"]),
+        ("explore x.csv --no-browser", ["starlette"]),
+        ("explore x.csv --no-browser", ["uvicorn"]),
         ("compare x.csv", ["pandas"]),
         ("reproduce operators --quick --out out", ["matplotlib"]),
         ("reproduce operators --quick --out out", ["joblib"]),

@@ -26,6 +26,7 @@ COMMANDS = (
     "explain",
     "monitor",
     "report",
+    "explore",
     "compare",
     "reproduce",
     "demo",
@@ -34,7 +35,7 @@ COMMANDS = (
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended
 
-#: Packages that an extra brings; the extra `cli` brings all that commands use.
+#: Packages that an extra brings: `explore` those of the page in the browser, `cli` all others.
 OPTIONAL = (
     "typer",
     "rich",
@@ -44,7 +45,10 @@ OPTIONAL = (
     "matplotlib",
     "jinja2",
     "python_calamine",
+    "starlette",
+    "uvicorn",
 )
+BROWSER = ("starlette", "uvicorn")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -80,7 +84,8 @@ def _reason(error: BaseException) -> str | None:
     if isinstance(error, ModuleNotFoundError):
         package = (error.name or "").partition(".")[0]
         if package in OPTIONAL:
-            return f"this command needs {package}, which is not installed: pip install 'tl1pca[cli]'."
+            extra = "explore" if package in BROWSER else "cli"
+            return f"this command needs {package}, which is not installed: pip install 'tl1pca[{extra}]'."
     if isinstance(error, MemoryError):
         return "there is not enough memory for this."
     return str(error) if isinstance(error, (ValueError, ImportError)) else None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +10,7 @@ import pandas as pd
 
 from .._pipelines import split
 from ..tables import Table, TableError, read_table
+from ..tables._memory import guarded
 from ._options import Missing, Reading
 from ._terminal import note, waiting
 
@@ -48,28 +47,6 @@ def read_as_is(path: str, reading: Reading, model: Any = None) -> Table:
             sheet=reading.sheet,
             numbers=getattr(model, "feature_names_in_", ()),
         )
-
-
-@contextmanager
-def guarded(max_memory: int) -> Iterator[None]:
-    """Let the system refuse memory that a file obtains in spite of all checks (on Linux).
-
-    Parsers take some for a moment beside the table itself.
-    """
-    try:
-        import resource
-
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    except (ImportError, OSError):
-        yield
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = [bound for bound in (soft, used + 3 * max_memory + (1 << 30)) if bound != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min(most), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _separate(given: Iterable[str], known: Iterable[str]) -> list[str]:

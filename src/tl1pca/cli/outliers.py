@@ -107,9 +107,10 @@ def _copy(
     import numpy as np
 
     from .._files import write_atomically
-    from ._copies import copied, original
+    from ..tables._copies import copied, is_text, original
+    from ._data import read_as_is
     from ._judged import DISTANCES
-    from ._terminal import emit, visible
+    from ._terminal import emit, note, visible
 
     if judged.too_few:
         raise ValueError(f"{judged.too_few} --append and --keep need flags.")
@@ -119,9 +120,11 @@ def _copy(
         reasons = judged.unusual(np.arange(len(judged.data)))
         more = {"flag": flags, **dict(zip(DISTANCES, zip(*distances))), "unusual_columns": reasons}
     kept = None if keep is None else (judged.found.flags == 0).tolist()
-    source = original(data, reading)
-    text, written = copied(source, table.rows.tolist(), more, kept)
-    print(f"{judged.heading}\nRows written: {written:,} of {len(source.rows):,}.", file=sys.stderr)
+    whole = read_as_is(data, reading)
+    if whole.set_aside and not is_text(data):
+        note(f"Not in the copy, which holds numbers and labels: {', '.join(whole.set_aside)}.")
+    text, written, n = copied(original(data, whole), table.rows.tolist(), more, kept)
+    print(f"{judged.heading}\nRows written: {written:,} of {n:,}.", file=sys.stderr)
     if output.out is None:
         emit(text)
     else:

@@ -217,7 +217,7 @@ def _content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
     details = drawn.details.first(m)
     kept = float(shares.sum())
     return {
-        "tiles": _tiles(analysis, kept),
+        "tiles": tiles(analysis, kept),
         "facts": _facts(analysis, kept),
         "findings": words.findings(analysis, details),
         "advice": words.advice(analysis),
@@ -262,19 +262,19 @@ def _cell_map(analysis: Analysis, drawn: Drawn) -> dict[str, Any] | None:
     return cell_map(analysis, drawn.rows)
 
 
-def _tiles(analysis: Analysis, kept: float) -> list[tuple[str, str]]:
+def tiles(analysis: Analysis, kept: float) -> list[tuple[str, str]]:
     """The numbers at the top, each with what it means."""
     n, m, k = len(analysis.data), len(analysis.flagged), len(analysis.estimator.components_)
     classical = analysis.classical
     components = "component holds" if k == 1 else "components hold"
-    tiles = [
+    found = [
         (f"{n:,} × {len(analysis.names):,}", "rows × columns"),
         (str(k), f"{components} {words.percent(kept)} of the variance"),
         (f"{m:,}", f"flagged {'row' if m == 1 else 'rows'}, {words.percent(m / n)} of all"),
     ]
     if classical is not None:
-        tiles.append((words.degrees(float(classical.angles[0])), "largest angle to classical PCA"))
-    return tiles
+        found.append((words.degrees(float(classical.angles[0])), "largest angle to classical PCA"))
+    return found
 
 
 def _facts(analysis: Analysis, kept: float) -> list[tuple[str, str]]:

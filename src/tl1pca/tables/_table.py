@@ -211,6 +211,21 @@ def numbered(count: int) -> list[str]:
     return [FEATURES.format(j + 1) for j in range(count)]
 
 
+def unique_names(record: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names for the columns of a header, and which names occur there more than once."""
+    names: list[str] = []
+    used: set[str] = set()
+    counts: dict[str, int] = {}
+    for j, cell in enumerate(record):
+        name = base = cell.strip() or FEATURES.format(j + 1)
+        while name in used:
+            counts[base] = counts.get(base, 1) + 1
+            name = f"{base} ({counts[base]})"
+        used.add(name)
+        names.append(name)
+    return names, list(counts)
+
+
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Some names, quoted and free of control characters.
 

@@ -14,7 +14,17 @@ import pyarrow as pa
 
 from . import _regular
 from ._cells import NAME_OVERHEAD, Cells, Layout
-from ._table import FEATURES, Options, Table, TableError, check_columns, check_size, listed, numbered, size
+from ._table import (
+    Options,
+    Table,
+    TableError,
+    check_columns,
+    check_size,
+    listed,
+    numbered,
+    size,
+    unique_names,
+)
 from ._words import decimal_mark, is_missing, looks_numeric
 
 #: Tried in this order, because commas are decimal marks in files separated otherwise.
@@ -241,17 +251,8 @@ def _mostly_numbers(cells: Sequence[str]) -> bool:
 
 
 def _names(record: Sequence[str], notes: list[str]) -> list[str]:
-    """Unique names."""
-    names: list[str] = []
-    used: set[str] = set()
-    counts: dict[str, int] = {}
-    for j, cell in enumerate(record):
-        name = base = cell.strip() or FEATURES.format(j + 1)
-        while name in used:
-            counts[base] = counts.get(base, 1) + 1
-            name = f"{base} ({counts[base]})"
-        used.add(name)
-        names.append(name)
-    if counts:
-        notes.append(f"Names that occur more than once were numbered: {listed(list(counts))}.")
+    """Unique names, and a note on those that were not."""
+    names, repeated = unique_names(record)
+    if repeated:
+        notes.append(f"Names that occur more than once were numbered: {listed(repeated)}.")
     return names

@@ -1,0 +1,243 @@
+"""A table once more as text: with what was found about its rows, or without rows and cells set aside."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from .._files import write_atomically
+from ._read import read_table
+from ._table import DEFAULT_MAX_MEMORY, Table, TableError, listed, numbered, unique_names
+
+#: Files that are copied cell by cell, as they are; with what may separate cells, in the order of the reader.
+TEXT = {".csv": "\t;|,", ".tsv": "\t", ".txt": "\t;|, "}
+
+
+@dataclass(frozen=True)
+class Original:
+    """A table as text: names of its columns, cells, and what lies between them."""
+
+    names: Sequence[str]
+    records: Callable[[], Iterator[Sequence[str]]]  # the rows, from the first on
+    delimiter: str = ","
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether numbers are written 1,5."""
+        number = re.compile(r"\s*[+-]?\d+,\d+\s*")
+        cells = (cell for row in islice(self.records(), 100) for cell in row)
+        return self.delimiter != "," and any(number.fullmatch(cell) for cell in cells)
+
+
+def is_text(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is copied cell by cell."""
+    return _ending(path) in TEXT
+
+
+def _ending(path: str | os.PathLike[str]) -> str:
+    """What the name ends in before .gz."""
+    file = Path(path)
+    return (Path(file.stem) if file.suffix.lower() == ".gz" else file).suffix.lower()
+
+
+def original(path: str | os.PathLike[str], table: Table) -> Original:
+    """The whole of a file that was read as a table, text and rows with gaps included.
+
+    Of other formats than text it holds numbers and labels.
+    """
+    if is_text(path):
+        with gzip.open(path, "rb") if Path(path).suffix.lower() == ".gz" else Path(path).open("rb") as stream:
+            return _cells(str(path), stream.read(), TEXT[_ending(path)], table)
+    names = [*([] if table.labels is None else ["label"]), *table.columns]
+
+    def records() -> Iterator[Sequence[str]]:
+        for i, row in enumerate(table.values):
+            label = [] if table.labels is None else [table.labels[i]]
+            yield [*label, *(_written(x) for x in row.tolist())]
+
+    return Original(names, records)
+
+
+def _cells(path: str, content: bytes, delimiters: str, table: Table) -> Original:
+    """The cells of a text file that was read as a table before: that says how to split it."""
+    text = _decoded(content)
+    for delimiter in delimiters:
+
+        def records(delimiter: str = delimiter) -> Iterator[Sequence[str]]:
+            reader = csv.reader(
+                io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=delimiter != "\t"
+            )
+            return (record for record in reader if record and record != [""])
+
+        found = _shape(records())
+        if found is None:
+            continue
+        count, width, first = found
+        if count == len(table.values) + table.named and width >= len(table.columns):
+            names = first if table.named else numbered(width)
+            below = (lambda: islice(records(), 1, None)) if table.named else records
+            return Original(names, below, delimiter)
+    raise TableError(f"{path}: its lines cannot be copied; convert it to plain CSV first.")
+
+
+def _shape(records: Iterator[Sequence[str]]) -> tuple[int, int, Sequence[str]] | None:
+    """Number and length of the records, and the first one; None if they differ in length."""
+    try:
+        first = next(records, None)
+        if first is None:
+            return None
+        count = 1
+        for record in records:
+            if len(record) != len(first):
+                return None
+            count += 1
+    except csv.Error:
+        return None
+    return count, len(first), first
+
+
+def _decoded(content: bytes) -> str:
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return content.decode("utf-16")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def _written(x: float) -> str:
+    return "" if x != x else repr(x)  # noqa: PLR0124
+
+
+# ------------------------------------------------------------------------------- with more columns
+def copied(
+    source: Original, numbers: Sequence[int], more: Mapping[str, Sequence[Any]], keep: Sequence[bool] | None
+) -> tuple[str, int, int]:
+    """The table as text with columns added; how many rows it has, and how many the source has.
+
+    Parameters
+    ----------
+    source : Original
+    numbers : sequence of int
+        Which rows of the source, counted from 1, something is known about.
+    more : mapping of str to sequence
+        Columns to add, an entry for each of them; other rows have empty cells there.
+    keep : sequence of bool, optional
+        Which of them to write. By default all rows of the source.
+    """
+    place = {number: i for i, number in enumerate(numbers)}
+    names = _distinct(more, source.names)
+    comma = source.decimal_comma
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=source.delimiter, lineterminator="\n")
+    writer.writerow([*source.names, *names])
+    written = number = 0
+    for number, cells in enumerate(source.records(), start=1):
+        i = place.get(number)
+        if keep is not None and (i is None or not keep[i]):
+            continue
+        fresh = ["" if i is None else _cell(column[i], comma) for column in more.values()]
+        writer.writerow([*cells, *fresh])
+        written += 1
+    return text.getvalue(), written, number
+
+
+def _distinct(names: Mapping[str, Any], taken: Sequence[str]) -> list[str]:
+    """Names that the table does not have yet."""
+    used, found = set(taken), []
+    for name in names:
+        fresh, count = name, 2
+        while fresh in used:
+            fresh, count = f"{name} ({count})", count + 1
+        used.add(fresh)
+        found.append(fresh)
+    return found
+
+
+def _cell(value: Any, comma: bool) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return _written(value).replace(".", ",") if comma else _written(value)
+
+
+# ------------------------------------------------------------------------------- without rows and cells
+def cleaned(source: Original, rows: Collection[int], cells: Mapping[int, Collection[str]]) -> str:
+    """The table as text without some rows, and with some cells left empty.
+
+    Parameters
+    ----------
+    source : Original
+    rows : collection of int
+        Numbers of the rows to leave out, counted from 1.
+    cells : mapping of int to collection of str
+        Names of the columns to leave empty, by number of the row.
+    """
+    place = {name: j for j, name in enumerate(unique_names(source.names)[0])}
+    unknown = [name for names in cells.values() for name in names if name not in place]
+    if unknown:
+        raise TableError(f"there is no column {listed(sorted(set(unknown)))}.")
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=source.delimiter, lineterminator="\n")
+    writer.writerow(source.names)
+    for number, record in enumerate(source.records(), start=1):
+        if number in rows:
+            continue
+        emptied = {place[name] for name in cells.get(number, ())}
+        writer.writerow(
+            ["" if j in emptied else cell for j, cell in enumerate(record)] if emptied else record
+        )
+    return text.getvalue()
+
+
+def write_cleaned(
+    path: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    rows: Collection[int] = (),
+    cells: Collection[tuple[int, str]] = (),
+    labels: str | None = None,
+    max_memory: int = DEFAULT_MAX_MEMORY,
+) -> None:
+    r"""Write a table once more as CSV, without some rows and with some cells left empty.
+
+    Everything else of a text file stays as it is, cell by cell. Of other
+    formats numbers and labels are written.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that `read_table` reads.
+    out : path-like
+        The file to write; an old one is replaced in one step.
+    rows : collection of int
+        Numbers of the rows to leave out, as in `Table.rows`: from one, not
+        counting the header.
+    cells : collection of (int, str)
+        Rows and names of columns of the cells to leave empty.
+    labels, max_memory
+        As in `read_table`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "wine.csv").write_text("name,alcohol,ash\nfirst,14.2,2.43\nsecond,999,2.1\nthird,9,9\n")
+    >>> write_cleaned(folder / "wine.csv", folder / "cleaned.csv", rows=[3], cells=[(2, "alcohol")])
+    >>> print((folder / "cleaned.csv").read_text(), end="")
+    name,alcohol,ash
+    first,14.2,2.43
+    second,,2.1
+    """
+    by_row: dict[int, set[str]] = {}
+    for number, column in cells:
+        by_row.setdefault(number, set()).add(column)
+    table = read_table(path, labels=labels, max_memory=max_memory)
+    write_atomically(out, cleaned(original(path, table), frozenset(rows), by_row))
