@@ -23,12 +23,13 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)  ## find the bad rows of a built-in data set; pictures, tables and a report go to demo/
 	$(BIN)/tl1pca demo --out demo
 
+# Worksteal keeps neighbors together: what a file prepares is prepared once, not by every worker.
 test: $(STAMP)  ## run the tests
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -q
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 # Forks beside threads wait for ever for a lock of the tracer: their tests are left out.
 coverage: $(STAMP)  ## run the tests and say which lines and branches none of them reaches
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -q --cov --cov-report=term:skip-covered --ignore=tests/test_threads.py --ignore=tests/torture
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q --cov --cov-report=term:skip-covered --ignore=tests/test_threads.py --ignore=tests/torture
 
 lint: $(STAMP)  ## ruff, mypy (strict) and the layers of the package
 	$(BIN)/ruff check .

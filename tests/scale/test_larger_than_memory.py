@@ -91,7 +91,7 @@ def limited(action, kind, path, name):
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [("npy", "TL1PCA"), ("npy", "TL1SubspacePCA"), ("zarr", "TL1SubspacePCA"), ("parquet", "TL1SubspacePCA")],
+    [("npy", "TL1PCA"), ("zarr", "TL1SubspacePCA"), ("parquet", "TL1SubspacePCA")],
 )
 def test_a_fit_in_less_memory_than_the_file(files, in_memory, kind, name):
     run = limited("fit", kind, files[kind], name)

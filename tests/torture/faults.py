@@ -12,6 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import matplotlib
+
 from torture import environment, script
 
 CAPABILITY_VERSION, READ_EVERYTHING = 0x20080522, 1 << 2  # of Linux: version 3, CAP_DAC_READ_SEARCH
@@ -33,7 +35,8 @@ def meet(fault, what):
         (folder / "model.npz").write_bytes(b"an old model")
         (folder / "operators.html").write_bytes(b"an old page")
         before = _files(folder)
-        command, own = script("faults", fault, what, folder), environment(MPLCONFIGDIR=str(base))
+        command = script("faults", fault, what, folder)
+        own = environment(MPLCONFIGDIR=matplotlib.get_configdir())  # where the fonts are known already
         done = subprocess.run(command, env=own, capture_output=True, text=True, check=False)
         if (folder / "model.npz").exists():  # the fault may have taken the right to read it
             (folder / "model.npz").chmod(0o644)

@@ -61,14 +61,14 @@ def test_a_file_that_may_not_be_read():
 def test_a_short_soak():
     """Threads, forks and a spawned pool at once; ``python -m torture.soak`` does it for an hour."""
     with warnings.catch_warnings():
-        found = soak.soak(3, threads=2)
+        found = soak.soak(2, threads=2)
     assert found["faults"] == []
     assert found["counts"]["threads"] > 3
     assert found["counts"]["forks"] > 0
     assert found["descriptors"][1] - found["descriptors"][0] <= 4
 
 
-@pytest.mark.parametrize("index", [0, 9, 14, 16], ids=interrupts.label)
+@pytest.mark.parametrize("index", [0, 14, 16], ids=interrupts.label)
 def test_ctrl_c_gives_the_prompt_back(index):
     took, answer = interrupts.seconds_to_return(index)
     assert answer == "interrupted"
