@@ -25,16 +25,10 @@ def test_never_below_the_solver_whose_result_is_a_start(seed):
     assert ours >= published * (1 - 1e-12)
 
 
-def test_more_starts_are_more_samples():
-    X = flat(0)
-    objective = dispersion(DenseRows(X), TL1(a=1.0))
-    rng = np.random.RandomState(0)
-    none = np.zeros((8, 0))
-    one, several = (SphereAscent(n_starts=n).next_directions(objective, none, 1, rng)[0] for n in (1, 8))
-    assert abs(one.W[:, 0] @ several.W[:, 0]) < 1 - 1e-6
-    gains = [TL1PCA(1, a=1.0, n_starts=8).fit(flat(s)).objective_ for s in range(4)]
+def test_more_starts_compete_for_the_first_places():
+    several = [TL1PCA(1, a=1.0, n_starts=8).fit(flat(s)).objective_ for s in range(4)]
     alone = [TL1PCA(1, a=1.0).fit(flat(s)).objective_ for s in range(4)]
-    assert np.mean(gains) >= np.mean(alone)
+    assert np.mean(several) > np.mean(alone)
 
 
 def test_max_iter_and_tol_are_those_of_the_solver():

@@ -110,7 +110,7 @@ class CentredPCA(BasePCA, ABC):
             rows = rows.scaled(factor)
             if center is not None and not isinstance(center, str):
                 center = np.asarray(center, dtype=rows.dtype) * rows.dtype.type(factor)
-        wide = self._rotates and rows.shape[1] > rows.shape[0]
+        wide = rows.shape[1] > rows.shape[0] and self._turns(rows, k)
         lift: Lift = identity
         if wide and isinstance(center, str) and center == "spatial_median":
             # It turns with the rows, and is found faster in the few dimensions that they span.
@@ -127,6 +127,10 @@ class CentredPCA(BasePCA, ABC):
         problem = Problem(rows, k, share, factor, check_random_state(self.random_state), observed)
         extraction = self._solve(problem)
         self._store(problem, extraction, mean, lift)
+
+    def _turns(self, rows: Rows, n_components: int | None) -> bool:
+        """Whether rows of more columns than rows are solved in a basis of their span."""
+        return self._rotates
 
     def _locate(self, rows: Rows, observed: Array | None, center: Center) -> Array:
         return locate(rows, center)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..extraction import Extraction, greedy, joint
 from ..objectives import dispersion
 from ..operators import TL1, Operator
-from ..rows import Lift
+from ..rows import Lift, Rows
 from ..solvers import FixedPoint, PaperAscent, Solver, SphereAscent, StiefelAscent
 from ._base import Center, CentredPCA, Problem, product
 from ._fitted import Fitted
@@ -48,6 +48,10 @@ class BaseDispersionPCA(CentredPCA):
     @property
     def _supports_array_api(self) -> bool:  # type: ignore[override]
         return self._parts()[0].supports_array_api
+
+    def _turns(self, rows: Rows, n_components: int | None) -> bool:
+        count = min(rows.shape) if n_components is None else n_components
+        return super()._turns(rows, n_components) and self._parts()[0].gains_by_turning(rows, count)
 
     def _solve(self, problem: Problem) -> Extraction:
         objective = dispersion(problem.rows, self._operator().rescaled(problem.factor))
@@ -180,12 +184,14 @@ class TL1PCA(BaseDispersionPCA):
     solver : {"auto", "paper"} or Solver, default="auto"
         "auto" is `SphereAscent`: deterministic, several starts ascended
         together while the kinks of the objective are sharpened, then Newton.
-        With more than 5000 rows a sample finds the components and all rows
-        polish them, one pass per step. "paper" is the published Algorithm 1 with its random first angle
+        With more than 900 rows all components move together; with more than
+        5000 a sample finds them and all rows polish them, one pass per step.
+        "paper" is the published Algorithm 1 with its random first angle
         and its absolute tolerance of 1e-6 (`tol` and `n_starts` do not apply).
     tol : float, default=1e-8
-        Relative tangent gradient at which to stop; with more than 5000 rows,
-        the relative increase that one more step promises.
+        Relative tangent gradient at which to stop. With more than 900 rows,
+        steps end when they gain less than tol^(3/4); with more than 5000, when
+        one more step promises a relative increase below tol.
     max_iter : int, default=1000
         Most iterations per component.
     n_starts : int, default=1

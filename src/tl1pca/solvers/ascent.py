@@ -26,10 +26,12 @@ from .._progress import report_iteration
 from ..geometry import unit
 from ..linear import conjugate_gradients
 from ..objectives import BatchDispersion, Dispersion
-from ..rows import MANY_ROWS
+from ..rows import MANY_ROWS, Rows
 from ..statistics import weighted_median
 from .base import Rng, Solution, Solver, Start, solution
+from .sampled import SampledAscent
 from .starts import SHORTEST_DIRECTION, BestSample, ResultOf
+from .together import ascend_together
 
 Array = NDArray[Any]
 
@@ -40,6 +42,8 @@ _CHOLESKY: dict[str, tuple[Callable[..., Any], ...]] = {
     "d": (blas.dsyrk, lapack.dpotrf, lapack.dpotrs),
 }
 
+#: With more rows directions are found together; with fewer, one by one, for then more starts are worth more.
+ONE_BY_ONE = 900
 #: Starts ascended together, how many are kept once they have flown together, and how many begin
 #: again where the kinks are sharp: the smoothing may lead away from a high cell.
 N_STARTS, N_KEPT, N_UNSMOOTHED = 12, 5, 3
@@ -69,7 +73,8 @@ REUSE = 0.1
 class SphereAscent(Solver):
     """Deterministic ascent of a concave dispersion on the sphere, from the best of the rows.
 
-    With more than 5000 rows `SampledAscent` takes its place, with the same options.
+    With more than 900 rows all directions are found together, and with more than
+    5000 by `SampledAscent`, with the same options.
 
     The recorded path begins where the smoothing has ended; it never descends.
 
@@ -115,14 +120,22 @@ class SphereAscent(Solver):
     def default_start(self) -> Start:
         return BestSample()
 
+    def gains_by_turning(self, rows: Rows, count: int) -> bool:
+        """Steps of all directions together are cheaper than a decomposition, unless there are many."""
+        return not self._all_at_once(rows) or 4 * count > rows.shape[0]
+
+    def _all_at_once(self, rows: Rows) -> bool:
+        return self.warm is None and rows.shape[0] > ONE_BY_ONE
+
     def next_directions(
         self, objective: Dispersion, earlier: Array, count: int, rng: np.random.RandomState
     ) -> list[Solution]:
-        if objective.rows.shape[0] > MANY_ROWS:
-            from .sampled import SampledAscent
-
-            many = SampledAscent(tol=self.tol, max_iter=self.max_iter, n_starts=self.n_starts, warm=self.warm)
-            return many.next_directions(objective, earlier, count, rng)
+        rows = objective.rows
+        options: Any = {"tol": self.tol, "max_iter": self.max_iter, "n_starts": self.n_starts}
+        if rows.shape[0] > MANY_ROWS:
+            return SampledAscent(warm=self.warm, **options).next_directions(objective, earlier, count, rng)
+        if self._all_at_once(rows):
+            return ascend_together(objective, earlier, count, **options)
         return super().next_directions(objective, earlier, count, rng)
 
     def solve(
@@ -173,41 +186,6 @@ def _best_of_continuation(batch: BatchDispersion, length: Array, n_starts: int) 
         return _continuation(replace(batch, gram=gram), C, T, scale, N_KEPT * n_starts) @ A, gram
     W = A[live[best]] / length[live[best], None]
     return _continuation(batch, W, T, scale, N_KEPT * n_starts), gram
-
-
-def rough_directions(objective: Dispersion, n_directions: int) -> Array:
-    """Greedy directions of a few rows, smoothed and far from converged: starts for all rows.
-
-    Parameters
-    ----------
-    objective : Dispersion
-        Of few rows, in memory.
-    n_directions : int
-
-    Returns
-    -------
-    ndarray of shape (d, n_directions), or less where the rows span less
-        Orthonormal to rounding.
-    """
-    batch = BatchDispersion.of(objective)
-    found, longest = list[Array](), 0.0
-    for _ in range(n_directions):
-        A = batch.A
-        length = np.sqrt(_dots(A, A))
-        longest = longest or float(length.max())
-        if length.max() <= 1e-10 * longest:
-            break
-        live = np.flatnonzero(length > SHORTEST_DIRECTION * length.max())[:64]
-        scores = A[live] @ A.T / length[live, None]
-        best = _rank(batch, scores, 3)
-        scale = float(np.median(np.abs(scores[best[0]])))
-        W, T = A[live[best]] / length[live[best], None], scores[best]
-        for width, steps in ((1.0, 4), (0.5, 4), (0.25, 4)):
-            W, T, values = _gradient_ascent(batch.at(T[0], width * scale), W, T, steps, gain=1e-2)
-        w = unit(W[int(np.argmax(values))])
-        found.append(w)
-        batch = replace(batch, A=A - np.outer(A @ w, w))
-    return np.column_stack(found)
 
 
 def _rank(batch: BatchDispersion, scores: Array, count: int) -> Array:

@@ -40,7 +40,7 @@ def spherical_axes(rows: Rows, n_axes: int) -> Array:
     w = rows.map(weight, rows.norms())
     n, d = rows.shape
     wide = n_axes + 20
-    if d <= 4 * wide or n <= d:
+    if min(n, d) <= 4 * wide:
         return principal_axes(rows, n_axes, w)
     # Subspace iteration from some of the rows: no d x d matrix, and as good as a start needs it.
     Q = orthonormalize(rows.asarray(rows.gather_rows(subsample(n, wide))).T)

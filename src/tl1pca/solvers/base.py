@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from ..objectives import Objective
 from ..operators import Operator
+from ..rows import Rows
 
 Array = NDArray[Any]
 Rng = np.random.RandomState | None
@@ -99,6 +100,10 @@ class Solver(BaseEstimator, ABC):
     def in_memory(self) -> str | None:
         """Why all rows must be in memory; None where the solver asks the port alone."""
         return self.default_start().in_memory
+
+    def gains_by_turning(self, rows: Rows, count: int) -> bool:
+        """Whether wide rows are worth a decomposition that turns them into their span."""
+        return True
 
     @abstractmethod
     def default_start(self) -> Start:

@@ -8,25 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arrays import columns
-from ..geometry import orthonormalize, project_out, unit
-from ..location import host_weights
 from ..objectives import Dispersion
-from ..rows import DenseRows, Rows
+from ..rows import Rows
 from ..statistics import subsample
-from .ascent import rough_directions
-from .axes import scatter_axes, spherical_axes
 from .base import Rng, Solution, Solver, Start, solution
 from .refine import refine
 from .starts import PrincipalAxes, ResultOf
+from .together import smooth_ascent
 
 Array = NDArray[Any]
 
 #: Rows of a sample that finds directions, and at least so many for the curvature.
-SEARCH_ROWS, CURVATURE_ROWS = 500, 1000
-#: Rows on which a start is refined before all of them do.
-MIDDLE_ROWS = 2000, 8000
-#: Widths of the kinks, in median scores, of the steps on some rows and of the first ones on all.
-MIDDLE_WIDTHS, FIRST_WIDTHS = (0.5, 0.4, 0.3), (0.1, 0.05)
+MIDDLE_ROWS, CURVATURE_ROWS = (2000, 8000), 1000
+#: Widths of the kinks, in median scores: with the steps on the sample, and of the first steps on all rows.
+MIDDLE_WIDTHS, FIRST_WIDTHS = ((0.4, 6), (0.3, 2)), (0.3, 0.1, 0.05)
 
 
 class SampledAscent(Solver):
@@ -42,7 +37,7 @@ class SampledAscent(Solver):
         Relative increase that the next step predicts at which to stop.
     max_iter : int, default=1000
     n_starts : int, default=1
-        Samples whose directions compete.
+        Multiplies the rows that compete for the first places.
     warm : Solver or None, default=None
         Another solver whose result is one more start, so that the objective
         of a direction is never below that solver's.
@@ -74,7 +69,7 @@ class SampledAscent(Solver):
         self, objective: Dispersion, start: Start | None = None, n_directions: int = 1, rng: Rng = None
     ) -> Solution:
         W = (start or self.default_start()).directions(objective, n_directions, rng)
-        found = self._refined(objective, W, objective.rows.asarray(np.zeros((len(W), 0))), FIRST_WIDTHS)
+        found = self._refined(objective, W, objective.rows.asarray(np.zeros((len(W), 0))), FIRST_WIDTHS[1:])
         W = columns(*(one.W for one in found))
         return solution(W, [sum(one.path[-1] for one in found)], all(one.converged for one in found))
 
@@ -93,17 +88,17 @@ class SampledAscent(Solver):
         return [max(tried, key=lambda found: found.path[-1])]
 
     def _search(self, objective: Dispersion, earlier: Array, count: int) -> list[Solution]:
-        """Some of the next directions: found on samples, refined on more rows and then on all."""
+        """The next directions: found on some rows, then refined on all."""
         rows = objective.rows
         n, (least, most) = rows.shape[0], MIDDLE_ROWS
         index = subsample(n, min(most, max(least, n // 10)))
-        middle = objective.on(rows.subset(index))
+        middle = rows.subset(index)
+        if middle.largest(middle.norms()) == 0.0:
+            length = rows.gather_scores(rows.norms(), np.arange(n))
+            middle = rows.subset(np.argsort(-length, kind="stable")[:least])
+        start = smooth_ascent(objective.on(middle), earlier, count, self.n_starts, MIDDLE_WIDTHS)
         curve = rows.subset(_curvature_rows(n, index))
-        starts = [self._start(objective, middle, curve, earlier, count, i) for i in range(self.n_starts)]
-        if len(starts) > 1:
-            starts.sort(key=lambda W: float(middle.value(W).sum()))
-        start = refine(middle, starts[-1], earlier, curve, widths=MIDDLE_WIDTHS, tol=1.0, max_iter=1)
-        return self._refined(objective, columns(*(one.W for one in start)), earlier, FIRST_WIDTHS, curve)
+        return self._refined(objective, start.W, earlier, FIRST_WIDTHS, curve)
 
     def _refined(
         self,
@@ -118,48 +113,6 @@ class SampledAscent(Solver):
             curve = objective.rows.subset(_curvature_rows(n, subsample(n, min(most, max(least, n // 10)))))
         return refine(objective, W, earlier, curve, widths=widths, tol=self.tol, max_iter=self.max_iter)
 
-    def _start(
-        self, objective: Dispersion, middle: Dispersion, curve: Rows, earlier: Array, count: int, trial: int
-    ) -> Array:
-        """Greedy directions inside the span of what a sample finds and of the spherical axes.
-
-        Directions of so few rows may miss or misplace some. Where the data
-        are elliptical the spherical axes are near the maximizers; the best of
-        both spans is greedy inside it.
-        """
-        rows = objective.rows
-        rng = None if trial == 0 else np.random.RandomState(trial)
-        part = _on_host(rows, subsample(rows.shape[0], SEARCH_ROWS, rng))
-        if not part.norms().any():
-            length = rows.gather_scores(rows.norms(), np.arange(rows.shape[0]))
-            part = _on_host(rows, np.argsort(-length, kind="stable")[:SEARCH_ROWS])
-        found = rows.asarray(_rough_directions(objective.on(part), count))
-        both = columns(found, spherical_axes(middle.rows, int(found.shape[1])))
-        basis = orthonormalize(project_out(both, earlier))
-        few = subsample(curve.shape[0], SEARCH_ROWS)
-        scores = curve.gather_scores(curve.project(basis), few).astype(np.float64)
-        inside = objective.on(DenseRows(scores, weights=host_weights(curve, few)))
-        return orthonormalize(basis @ rows.asarray(_rough_directions(inside, int(found.shape[1]))))
-
 
 def _curvature_rows(n: int, index: Array) -> Array:
     return index[:: max(1, len(index) // max(CURVATURE_ROWS, n // 50))]
-
-
-def _on_host(rows: Rows, index: Array) -> DenseRows:
-    """Some rows, in memory and in double precision: what is decided here must not depend on rounding."""
-    weights = host_weights(rows, index)
-    double = None if weights is None else weights.astype(np.float64)
-    return DenseRows(rows.gather_rows(index).astype(np.float64), weights=double)
-
-
-def _rough_directions(objective: Dispersion, n_directions: int) -> Array:
-    """`rough_directions`, of wide rows among the leading directions of the rows at unit length."""
-    rows = objective.rows
-    if rows.shape[1] <= 4 * (n_directions + 20):
-        return rough_directions(objective, n_directions)
-    A = unit(rows.gather_rows(np.arange(rows.shape[0])).T)
-    rotation = scatter_axes(A.T @ A, min(len(A.T), 2 * (n_directions + 20)), rough=True)[1]
-    basis = orthonormalize(A @ rotation)
-    small = objective.on(DenseRows(rows.project(basis), weights=rows.weights))
-    return np.asarray(basis @ rough_directions(small, n_directions))
