@@ -24,8 +24,6 @@ class _Context:
 
     def __exit__(self, *error: object) -> None:
         _LIMIT.leave(self)
-        # Without the method below: an interrupt that came in there would be swallowed.
-        self.__class__ = _Context
 
 
 class one_thread(_Context):  # noqa: N801
@@ -68,6 +66,9 @@ class _Limit:
         with self._lock:
             self._inside.pop(id(context), None)
             self._settle()
+            # Without __del__: an interrupt that came in there would be swallowed. Free-threaded Python stops
+            # all threads for this, and a fork just then leaves a child that hangs; forks wait for the lock.
+            context.__class__ = _Context
 
     def _settle(self) -> None:
         """Bring the libraries to where they should be; may be begun again wherever it was left."""
