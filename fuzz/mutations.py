@@ -24,6 +24,7 @@ SEEDS = {
     ".xlsx": [
         h.xlsx({"s": h.xlsx_rows([["n", "a", "b"], ["x", 1.5, True], ["y", 2.0, None]]), "t": ""}),
         h.xlsx({"s": "<row><c><v>1</v></c><c><v>2</v></c></row>"}),
+        h.xlsx({"s": h.xlsx_rows([["", ""], ["", ""]])}),
     ],
     ".npy": [
         h.saved_npy(_X),

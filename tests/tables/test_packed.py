@@ -48,6 +48,14 @@ def test_sheets_that_are_not_there_or_empty(workbook):
         read_table(workbook, sheet=3)
 
 
+def test_a_sheet_of_blank_cells(tmp_path):
+    """Found by the fuzzer: there are rows, and nothing in them."""
+    path = tmp_path / "blank.xlsx"
+    path.write_bytes(hostile_files.xlsx({"s": '<row><c t="str"><v></v></c><c t="str"><v></v></c></row>'}))
+    with pytest.raises(TableError, match="'s' holds no rows with anything in them"):
+        read_table(path)
+
+
 def test_numbers_of_a_workbook_are_exact(tmp_path):
     values = np.random.default_rng(0).normal(size=(300, 4)) * 10.0 ** np.arange(-8, 8, 4)
     rows = [["a", "b", "c", "d"], *values.tolist()]

@@ -47,6 +47,8 @@ def read_xlsx(stream: BinaryIO, options: Options) -> Table:
             for number, row in enumerate(sheet.to_python(), start=begin)
             if any(cell != "" for cell in row)
         ]
+    if not rows:
+        raise TableError(f"sheet {sheet.name!r} holds no rows with anything in them.")
     if options.decimal is None:
         texts = [cell for _, row in rows[:SAMPLE_LINES] for cell in row if isinstance(cell, str)]
         options = replace(options, decimal=decimal_mark(texts))
