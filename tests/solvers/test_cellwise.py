@@ -14,13 +14,11 @@ from tl1pca.solvers.cell_start import (
     singular_shrinkage,
 )
 from tl1pca.solvers.cellwise import (
-    CellAssessment,
     CellPlane,
     Cells,
     leverages,
     minimize_cell_loss,
     orthonormal,
-    repaired_distances,
     robust_scores,
     solve_scores,
     square_tl1,
@@ -150,33 +148,6 @@ def test_scores_are_held_by_their_variances_where_cells_are_few():
     assert np.mean(held > 5) < 0.6 * np.mean(free > 5)
 
 
-class TestRepairedDistances:
-    def found(self, flags, size=4.0, d=20):
-        residuals = np.where(flags, size, 1.0)
-        return CellAssessment(np.zeros((len(flags), 2)), residuals, np.ones_like(residuals), flags)
-
-    def test_bad_cells_are_repaired(self):
-        flags = np.zeros((2, 20), dtype=bool)
-        flags[0, :2] = True
-        mask = np.ones_like(flags)
-        np.testing.assert_allclose(repaired_distances(self.found(flags), mask, 2, 0.1), np.sqrt(18.0))
-
-    def test_but_not_more_than_chance_has_it(self):
-        flags = np.zeros((1, 20), dtype=bool)
-        flags[0, :9] = True
-        mask = np.ones_like(flags)
-        few, many = (repaired_distances(self.found(flags), mask, 2, rate)[0] for rate in (0.01, 0.3))
-        assert many == pytest.approx(np.sqrt(18.0))
-        assert few > 1.5 * many
-
-    def test_missing_cells_do_not_shorten(self):
-        flags, mask = np.zeros((1, 20), dtype=bool), np.ones((1, 20), dtype=bool)
-        mask[0, 5:] = False
-        found = self.found(flags)
-        assert repaired_distances(found, mask, 2, 0.1)[0] == pytest.approx(np.sqrt(18.0))
-        assert repaired_distances(found, np.zeros_like(mask), 2, 0.1)[0] == 0
-
-
 class TestStart:
     def test_modes_are_those_of_the_majority(self):
         rng = np.random.default_rng(0)
@@ -222,14 +193,11 @@ class TestStart:
             data = design.draw(design.Cell("small", kind, cells, "cluster", rows, 0.0), seed)
             return subspace_angle(TL1CellPCA(3, random_state=0).fit(data.X).components_, data.axes.T)
 
-        mixed, plain = ("spread 3-20", 0.2, 0.2, 1), ("none", 0.0, 0.3, 1)
-        assert max(off(*mixed), off(*plain)) < 15
+        mixed = ("spread 3-20", 0.2, 0.2, 1)
+        assert off(*mixed) < 15
         with monkeypatch.context() as patch:
             patch.setattr(cell_start, "EXTRA", 0)
             assert off(*mixed) > 30
         with monkeypatch.context() as patch:
             patch.setattr(cell_start, "REPAIR", np.inf)
             assert off(*mixed) > 30
-        with monkeypatch.context() as patch:
-            patch.setattr(cell_start, "singular_shrinkage", lambda ratios, n, d: np.ones(len(ratios)))
-            assert off(*plain) > 30

@@ -15,9 +15,10 @@ from sklearn.utils import check_random_state
 from .. import diagnostics
 from .._arrays import asarray_like, compat, double, namespace, to_numpy
 from ..rows import Rows, finite_max_abs, mask_missing
-from ..solvers.cell_fit import CELL_CUTOFF, CellModel, CellSolution, fit_cells, row_cutoffs
+from ..solvers.cell_fit import CellModel, CellSolution, fit_cells
+from ..solvers.cell_rows import Common, row_cutoffs
 from ..solvers.cell_start import RowChoice
-from ..solvers.cellwise import CellAssessment, CellPlane, Cells
+from ..solvers.cellwise import CELL_CUTOFF, CellAssessment, CellPlane, Cells, principal_axes
 from ..statistics import subsample
 from ._base import product, signed_rows
 from ._callbacks import reporting_to_callbacks, with_callbacks
@@ -61,8 +62,8 @@ class TL1CellPCA(OutlierPCA):
     3. Iteratively reweighted least squares over the cells of these rows, first
        to settle the unit of each column, then with units and rows fixed, so
        that the loss never increases.
-    4. Cells are judged by their residuals, rows by the score and orthogonal
-       distances of the repaired row: a bad cell alone makes no bad row.
+    4. Cells are judged by their residuals, rows by the distances of the
+       repaired row: a bad cell alone makes no bad row.
 
     Parameters
     ----------
@@ -96,6 +97,11 @@ class TL1CellPCA(OutlierPCA):
         The same subspace in these units, where cells are judged: orthonormal rows.
     cell_variance_ : ndarray of shape (n_components_,)
         Variances of the scores on them.
+    common_components_ : ndarray of shape (n_common, n_features)
+        What bad rows have in common, in the same units: directions off the subspace. A row along one of
+        them is bad as a whole, and not for its cells. A single one of zeros where there is nothing.
+    common_variance_ : ndarray of shape (n_common,)
+        Variances of all rows along them.
     cell_flags_ : ndarray of bool of shape (n_samples, n_features)
         Bad cells of the training rows.
     cell_residuals_ : ndarray of shape (n_samples, n_features)
@@ -155,6 +161,8 @@ class TL1CellPCA(OutlierPCA):
         "cell_components_": Fitted(shape="kd"),
         "cell_variance_": Fitted(shape="k", least=0),
         "cell_rate_": Fitted(least=0),
+        "common_components_": Fitted(shape="ed"),
+        "common_variance_": Fitted(shape="e", least=0),
         "cell_flags_": Fitted(bool, "nd"),
         "cell_residuals_": Fitted(shape="nd", missing=True),
         "cell_weights_": Fitted(shape="nd", least=0),
@@ -244,14 +252,18 @@ class TL1CellPCA(OutlierPCA):
         plane, k = model.plane, len(solution.model.plane.variances)
         shared = int(exponents.max())
         unit = np.ldexp(model.unit, exponents - shared)
-        axes, deviations = _principal_axes(unit[:, None] * plane.V, plane.variances)
+        axes, deviations = principal_axes(unit[:, None] * plane.V, plane.variances)
         variances = deviations**2
         total = float(variances.sum()) + float((unit**2).sum()) * (1.0 - k / len(unit))
-        count = max(len(rows) - int(self.breakdown * len(rows)), len(rows) // 2 + 1)
-        limits = row_cutoffs(solution.orthogonal_distances, k, min(count, len(rows)))
+        limits = row_cutoffs(solution.orthogonal_distances, rows, k)
         self.components_ = signed_rows(axes).astype(dtype)
         self.cell_components_ = signed_rows(plane.V).astype(dtype)
         self.cell_variance_ = _fitting(plane.variances, dtype)
+        common = (
+            model.common if len(model.common.variances) else Common(np.zeros((len(unit), 1)), np.zeros(1))
+        )
+        self.common_components_ = common.axes.T.astype(dtype)
+        self.common_variance_ = common.variances.astype(dtype)
         self.mean_ = _in_units(model.location + model.unit * plane.center, exponents, dtype)
         scales = _in_units(model.unit, exponents, dtype)
         self.cell_scales_ = np.maximum(scales, np.finfo(dtype).smallest_subnormal)
@@ -308,8 +320,14 @@ class TL1CellPCA(OutlierPCA):
     def _model(self) -> CellModel:
         """What rows are judged by."""
         names = ("mean_", "cell_scales_", "cell_components_", "cell_variance_")
-        mean, unit, V, variances = (to_numpy(getattr(self, name)).astype(np.float64) for name in names)
-        return CellModel(mean, unit, CellPlane(np.zeros(len(unit)), V.T, variances), float(self.cell_rate_))
+        mean, unit, V, variances = (self._double(name) for name in names)
+        axes, size = self._double("common_components_").T, self._double("common_variance_")
+        common = Common(axes[:, size > 0], size[size > 0])
+        plane = CellPlane(np.zeros(len(unit)), V.T, variances)
+        return CellModel(mean, unit, plane, float(self.cell_rate_), common)
+
+    def _double(self, name: str) -> Array:
+        return to_numpy(getattr(self, name)).astype(np.float64)
 
     def _assessed(self, X: Array) -> Iterator[tuple[CellModel, Cells, CellAssessment]]:
         """Blocks of rows: the model, their cells, and what it says of them."""
@@ -366,7 +384,7 @@ class TL1CellPCA(OutlierPCA):
     def _row_distances(self, rows: Rows) -> tuple[Array, Array]:
         """`distances` of the rows of a port, for `tl1pca.diagnostics`."""
         given = self._given(rows)
-        far = [model.distances(found, cells.mask) for model, cells, found in self._assessed(given)]
+        far = [model.distances(cells, found) for model, cells, found in self._assessed(given)]
         inside, off = (asarray_like(np.concatenate(side), double(given)) for side in zip(*far))
         return inside, off
 
@@ -413,17 +431,6 @@ class TL1CellPCA(OutlierPCA):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _principal_axes(loadings: Array, variances: Array) -> tuple[Array, Array]:
-    """Orthonormal axes (d, k) of scores with given variances, and the deviations along them."""
-    axes, sizes, _ = np.linalg.svd(loadings * np.sqrt(variances), full_matrices=False)
-    live = sizes > 1e-12 * max(sizes[0], 1e-300)
-    if not live.all():  # scores without variance leave their axes open: any others that complete the plane
-        axes = axes[:, live]
-        rest = np.linalg.svd(loadings - axes @ (axes.T @ loadings), full_matrices=False)[0]
-        axes = np.linalg.qr(np.column_stack([axes, rest[:, : len(sizes) - axes.shape[1]]]))[0]
-    return axes, sizes
 
 
 def _in_units(values: Array, exponents: Array, dtype: Any) -> Array:

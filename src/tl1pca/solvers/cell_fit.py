@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri, ndtri
+from scipy.special import chdtri
 
-from .._flags import Cutoffs
 from .._subspace import score_distances
-from ..statistics import main_mode
+from .cell_levels import find_levels
+from .cell_rows import Common, RowEvidence, common_directions, row_evidence
 from .cell_start import CellStart, RowChoice, settle_units, start_cells
 from .cellwise import (
+    CELL_CUTOFF,
     CellAssessment,
     CellFit,
     CellLoss,
@@ -22,18 +23,12 @@ from .cellwise import (
     Cells,
     assess_cells,
     minimize_cell_loss,
-    repaired_distances,
     robust_scores,
     solve_scores,
     standardized,
 )
 
 Array = NDArray[Any]
-
-#: Deviations beyond which a cell is bad: one good cell in a thousand.
-CELL_CUTOFF = float(ndtri(0.9995))
-#: Share of regular rows below each of the two cut-offs.
-ROW_LEVEL = 0.99
 
 
 @dataclass(frozen=True)
@@ -47,12 +42,15 @@ class CellModel:
     plane : CellPlane
     rate : float
         Share of bad cells in the rows of the fit.
+    common : Common
+        What bad rows have in common.
     """
 
     location: Array
     unit: Array
     plane: CellPlane
     rate: float
+    common: Common
 
     def cells(self, X: Array) -> Cells:
         """Rows with NaN in the units of the columns."""
@@ -63,9 +61,10 @@ class CellModel:
         """Scores, residuals and flags."""
         return assess_cells(cells, self.plane, robust_scores(cells, self.plane), CELL_CUTOFF)
 
-    def distances(self, found: CellAssessment, mask: Array) -> tuple[Array, Array]:
+    def distances(self, cells: Cells, found: CellAssessment) -> tuple[Array, Array]:
         """Score and orthogonal distances of the repaired rows."""
-        orthogonal = repaired_distances(found, mask, self.plane.V.shape[1], self.rate)
+        evidence = row_evidence(cells, self.plane, found, self.common)
+        orthogonal = evidence.distances(self.rate, np.subtract(*self.plane.V.shape))
         return score_distances(found.scores, self.plane.variances), orthogonal
 
     def fitted(self, found: CellAssessment) -> Array:
@@ -121,22 +120,26 @@ def fit_cells(
     -------
     CellSolution
     """
-    start = start_cells(X, mask, sample, n_components, choose_rows)
-    cells = Cells(X, mask)
+    levels, cells = find_levels(X[sample], mask[sample]), Cells(X, mask)
+    stepped, blur = np.flatnonzero(levels.step), levels.blur(X, mask)
+    X[:, stepped] += blur  # or the rows that share some values would be a subspace of their own
+    start = start_cells(X, mask, sample, levels, n_components, choose_rows)
     for part in cells.blocks():
         X[part] = standardized(X[part], mask[part], start.location, start.unit)
     if len(sample) < len(X):
         start = _from_sample(cells, start, sample, max_iter, tol)
     else:
         start = settle_units(cells, start, tol)
+    X[:, stepped] -= blur / start.unit[stepped]
     kept = Cells(X, mask & ~_flags(cells, start.plane, start.scores))
     fit = minimize_cell_loss(kept, start.plane, start.scores, start.rows, max_iter=max_iter, tol=tol)
     plane = _with_usual_variances(fit, start.rows)
-    found = _assess_blocks(CellModel(start.location, start.unit, plane, 0.0), cells)
+    common = common_directions(cells, plane, start.vectors / start.unit[:, None], start.rows)
+    found, evidence = _assess_blocks(CellModel(start.location, start.unit, plane, 0.0, common), cells)
     flagged, seen = found.flags[start.rows].sum(), mask[start.rows].sum()
-    model = CellModel(start.location, start.unit, plane, float(flagged / max(seen, 1)))
-    far = [model.distances(found.rows(part), mask[part]) for part in cells.blocks()]
-    inside, off = (np.concatenate(side) for side in zip(*far))
+    model = CellModel(start.location, start.unit, plane, float(flagged / max(seen, 1)), common)
+    inside = score_distances(found.scores, plane.variances)
+    off = evidence.distances(model.rate, np.subtract(*plane.V.shape))
     return CellSolution(model, found, start.rows, inside, off, fit.path, fit.converged)
 
 
@@ -155,7 +158,7 @@ def _with_usual_variances(fit: CellFit, rows: Array) -> CellPlane:
 def _from_sample(cells: Cells, start: CellStart, sample: Array, max_iter: int, tol: float) -> CellStart:
     """The fit of the sample as a start for all rows, whose values are turned to its units."""
     some = cells.take(sample)
-    inside = CellStart(start.location, start.unit, start.plane, start.scores[sample], start.rows[sample])
+    inside = replace(start, scores=start.scores[sample], rows=start.rows[sample])
     inside = settle_units(some, inside, tol)
     fit = minimize_cell_loss(some, inside.plane, inside.scores, inside.rows, max_iter=max_iter, tol=tol)
     factor = inside.unit / start.unit
@@ -166,7 +169,7 @@ def _from_sample(cells: Cells, start: CellStart, sample: Array, max_iter: int, t
         W = CellLoss.cell_weights(R, some.mask)[0]
         some.values[...] /= factor
         scores[part] = solve_scores(some.values - fit.plane.center, W, fit.plane.V)
-    return CellStart(start.location, inside.unit, fit.plane, scores, start.rows)
+    return replace(start, unit=inside.unit, plane=fit.plane, scores=scores)
 
 
 def _flags(cells: Cells, plane: CellPlane, U: Array) -> Array:
@@ -175,36 +178,17 @@ def _flags(cells: Cells, plane: CellPlane, U: Array) -> Array:
     )
 
 
-def _assess_blocks(model: CellModel, cells: Cells) -> CellAssessment:
-    """`CellModel.assess` block by block; the residuals take the place of the values."""
+def _assess_blocks(model: CellModel, cells: Cells) -> tuple[CellAssessment, RowEvidence]:
+    """What the model says of cells and rows, block by block; the residuals take the place of the values."""
     n, d = cells.values.shape
     scores = np.empty((n, model.plane.V.shape[1]))
     out = CellAssessment(scores, cells.values, np.empty((n, d)), np.empty((n, d), dtype=bool))
+    evidence = RowEvidence(np.empty(n), np.empty(n, dtype=int), np.empty(n, dtype=int))
     for part in cells.blocks():
         some = cells.take(part)
         found = model.assess(some)  # from the start, so that new rows with the same cells are judged alike
+        said = row_evidence(some, model.plane, found, model.common)
+        evidence.residual[part], evidence.bad[part], evidence.seen[part] = said.residual, said.bad, said.seen
         out.scores[part], out.residuals[part] = found.scores, found.residuals
         out.weights[part], out.flags[part] = found.weights, found.flags
-    return out
-
-
-def row_cutoffs(orthogonal_distances: Array, k: int, count: int) -> Cutoffs:
-    """Cut-offs: chi for score distances, for orthogonal ones from their main mode.
-
-    Powers of 2/3 of the orthogonal distances are nearly normal (Hubert et al. 2005).
-
-    Parameters
-    ----------
-    orthogonal_distances : ndarray of shape (n,)
-    k : int
-        Dimension of the plane.
-    count : int
-        Rows that are taken to be good.
-
-    Returns
-    -------
-    Cutoffs
-    """
-    location, scale = main_mode(np.cbrt(orthogonal_distances**2), count)
-    orthogonal = max(location + float(ndtri(ROW_LEVEL)) * scale, 0.0) ** 1.5
-    return Cutoffs(float(np.sqrt(chdtri(k, 1.0 - ROW_LEVEL))), max(orthogonal, 1e-9))
+    return out, evidence

@@ -9,7 +9,7 @@ cells, repaired and trusted.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from ..statistics import majority_share
+from .cell_levels import Levels
 from .cellwise import (
+    CELL_CUTOFF,
     CellLoss,
     CellPlane,
     Cells,
@@ -38,6 +40,9 @@ GUESS = 10
 ASIDE = 3.0
 #: ... and beyond which it is repaired before the rows are judged.
 REPAIR = 2.5
+#: Least share of the deviations from the prediction that is noise: a component that follows a single
+#: column would leave none.
+UNEXPLAINED = 0.7
 #: Window, in deviations, of the mode of a column: narrower ones are not stable, wider ones biased.
 WINDOW = 2.25
 
@@ -63,6 +68,10 @@ class CellStart:
     plane : CellPlane
     scores : ndarray of shape (n, k)
     rows : ndarray of bool of shape (n,)
+    vectors : ndarray of shape (d, v)
+        Directions, in units of the data, in which the cells of all rows go together, bad rows among them.
+    least : ndarray of shape (d,)
+        Units that cannot be smaller, or common values would be bad cells.
     """
 
     location: Array
@@ -70,6 +79,8 @@ class CellStart:
     plane: CellPlane
     scores: Array
     rows: Array
+    vectors: Array
+    least: Array
 
 
 def column_modes(A: Array, mask: Array, window: float = WINDOW) -> tuple[Array, Array]:
@@ -223,7 +234,7 @@ def _cut(Z: Array, mask: Array) -> Array:
     return np.where(mask, Z * weights, 0.0)
 
 
-def predict_cells(Z: Array, mask: Array, n_vectors: int) -> Predictor:
+def predict_cells(Z: Array, mask: Array, n_vectors: int, least: Array | float = 1e-7) -> Predictor:
     """The predictor of standardized data: cells far off give way to their prediction, in turn."""
     Y, aside = _cut(Z, mask), None
     for _ in range(10):
@@ -235,7 +246,7 @@ def predict_cells(Z: Array, mask: Array, n_vectors: int) -> Predictor:
             predictor.shrinkage,
             predictor.leverage,
             shift,
-            np.clip(scale, 1e-7, 1.0),  # no prediction is worse than the column itself
+            np.clip(scale, least, 1.0),  # no prediction is worse than the column itself
         )
         P = predictor.predict(Y)
         before, aside = aside, mask & (np.abs(Z - P) > ASIDE * predictor.scale)
@@ -249,6 +260,7 @@ def start_cells(
     X: Array,
     mask: Array,
     sample: Array,
+    levels: Levels,
     n_components: int | None,
     choose_rows: Callable[[Array], RowChoice],
 ) -> CellStart:
@@ -264,6 +276,8 @@ def start_cells(
     mask : ndarray of bool of shape (n, d)
     sample : ndarray of int
         Rows to learn from.
+    levels : Levels
+        Common values of the columns.
     n_components : int or None
     choose_rows : callable
         The rowwise method, for complete rows in units of the columns.
@@ -274,13 +288,16 @@ def start_cells(
     """
     n, d = X.shape
     location, spread = column_modes(X[sample], mask[sample])
-    spread = _usable(spread, X[sample], mask[sample], location)
+    least = levels.reach(location) / (0.9 * CELL_CUTOFF)  # predictions lie about the location
+    spread = np.maximum(_usable(spread, X[sample], mask[sample], location), least)
     Z = standardized(X[sample], mask[sample], location, spread)
     # Nearly as many vectors as columns would predict every cell from the noise of the others.
     vectors = (max(1, min(GUESS, d // 3)) if n_components is None else n_components) + EXTRA
-    predictor = predict_cells(Z, mask[sample], max(1, min(vectors, len(sample) - 1, d - 1)))
+    vectors = max(1, min(vectors, len(sample) - 1, d - 1))
+    predictor = predict_cells(Z, mask[sample], vectors, np.maximum(least / spread, 1e-7))
+    least = np.maximum(least, UNEXPLAINED * spread * predictor.scale)
     noise = predictor.scale * np.sqrt(1.0 - predictor.leverage)
-    noise = np.maximum(noise, 0.3 * float(np.median(noise)))
+    noise = np.maximum(noise, np.maximum(least / spread, 0.3 * float(np.median(noise))))
     unit = spread * noise
     Y, flags = _repaired(predictor, Z, mask[sample])
     choice = choose_rows(Y / noise)
@@ -301,7 +318,8 @@ def start_cells(
     if np.count_nonzero(rows) <= choice.V.shape[1]:  # nothing can be trusted: all that can be used
         rows = mask.sum(axis=1) > min(choice.V.shape[1], d - 1)
     plane, scores = orthonormal(choice.center, choice.V, scores, rows)
-    return CellStart(location, unit, plane, scores, rows)
+    together = spread[:, None] * predictor.V[:, predictor.shrinkage > 0]
+    return CellStart(location, unit, plane, scores, rows, together, least)
 
 
 def _first_scores(Z: Array, good: Array, choice: RowChoice) -> Array:
@@ -344,6 +362,7 @@ def settle_units(cells: Cells, start: CellStart, tol: float) -> CellStart:
     scale = residual_scales(R[start.rows], used) * np.sqrt(free / np.maximum(free - U.shape[1] - 1, 1.0))
     middle = float(np.median(scale))
     factor = np.clip(scale, 0.5 * middle, 2.0 * middle) if middle > 1e-6 else np.ones(len(scale))
+    factor = np.maximum(factor, start.least / start.unit)
     plane, U = orthonormal(plane.center / factor, plane.V / factor[:, None], U, start.rows)
     cells.values[...] /= factor
-    return CellStart(start.location, start.unit * factor, plane, U, start.rows)
+    return replace(start, unit=start.unit * factor, plane=plane, scores=U)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrik
+from scipy.special import ndtri
 
 from .._progress import report_iteration
 
@@ -26,8 +26,8 @@ CELL_WIDTH = 3.75
 ROW_WIDTH = 2.0
 #: Entries of a block of rows, so that its temporaries stay in cache.
 BLOCK = 1 << 16
-#: Share of good rows that have no more bad cells than a row may have.
-COUNT_LEVEL = 0.99
+#: Deviations beyond which a cell is bad: one good cell in a thousand.
+CELL_CUTOFF = float(ndtri(0.9995))
 #: Deviations beyond which a cell is as far as anything can be: its square is still a number.
 REACH = 1e100
 #: Keeps the scores of a row that says nothing about some direction at zero there.
@@ -190,6 +190,17 @@ def orthonormal(center: Array, V: Array, U: Array, rows: Array) -> tuple[CellPla
     return plane, (U - middle) @ (R.T @ E)
 
 
+def principal_axes(loadings: Array, variances: Array) -> tuple[Array, Array]:
+    """Orthonormal axes (d, k) of scores with given variances, and the deviations along them."""
+    axes, sizes, _ = np.linalg.svd(loadings * np.sqrt(variances), full_matrices=False)
+    live = sizes > 1e-12 * max(sizes[0], 1e-300)
+    if not live.all():  # scores without variance leave their axes open: any others that complete the plane
+        axes = axes[:, live]
+        rest = np.linalg.svd(loadings - axes @ (axes.T @ loadings), full_matrices=False)[0]
+        axes = np.linalg.qr(np.column_stack([axes, rest[:, : len(sizes) - axes.shape[1]]]))[0]
+    return axes, sizes
+
+
 # ---------------------------------------------------------------- the iteration
 def minimize_cell_loss(
     cells: Cells, plane: CellPlane, U: Array, rows: Array, *, max_iter: int, tol: float
@@ -251,14 +262,14 @@ def _row_scale(cells: Cells, plane: CellPlane, U: Array, rows: Array) -> float:
 
 
 # ---------------------------------------------------------------- rows for a plane that is given
-def robust_scores(cells: Cells, plane: CellPlane) -> Array:
+def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
     """Scores of rows with bad and missing cells, for a given plane.
 
     Least squares with Huber weights first, a convex problem, so that cells far
     off have little to say; then the Tl1 loss from a width of three times the
     final one down to it, so that 40 % of bad cells in a row cannot win. Up to
     there the scores are held by their variances, or few cells could explain
-    a bad one by scores that no row has.
+    a bad one by scores that no row has; the last `held` scores are held to the end.
     """
     deviations, mask = cells.values - plane.center, cells.mask
     prior = np.clip(1.0 / np.maximum(plane.variances, 1e-12), RIDGE, 1e6)
@@ -269,10 +280,10 @@ def robust_scores(cells: Cells, plane: CellPlane) -> Array:
     for width in (3.0, 2.0, 1.4, 1.0):
         W = CellLoss.cell_weights((deviations - U @ plane.V.T) / width, mask)[0]
         U = solve_scores(deviations, W, plane.V, prior)
-    moving = np.arange(len(U))
+    moving, prior[: len(prior) - held] = np.arange(len(U)), RIDGE
     for _ in range(300):  # few rows need more than ten
         W = CellLoss.cell_weights(deviations - U[moving] @ plane.V.T, mask)[0]
-        new = solve_scores(deviations, W, plane.V)
+        new = solve_scores(deviations, W, plane.V, prior)
         change = np.abs(new - U[moving]).max(axis=1, initial=0.0)
         U[moving] = new
         still = change > 1e-9 * (1.0 + np.abs(new).max(axis=1, initial=0.0))
@@ -314,42 +325,3 @@ def assess_cells(cells: Cells, plane: CellPlane, U: Array, cutoff: float) -> Cel
     W = CellLoss.cell_weights(R, cells.mask)[0]
     R = np.where(cells.mask, R / np.sqrt(1.0 - leverages(W, plane.V)), 0.0)
     return CellAssessment(U, R, W, np.abs(R) > cutoff)
-
-
-def repaired_distances(found: CellAssessment, mask: Array, k: int, rate: float) -> Array:
-    """Orthogonal distances of rows whose bad cells are repaired, as if all d cells had been seen.
-
-    A good row has as many bad cells as chance has it at the `rate` of the good
-    rows, two are no surprise, and never more than half of its cells: beyond
-    that the smaller ones are left as they are. Else a row that is bad as a whole would be repaired,
-    cell by cell, until it looks good.
-
-    Parameters
-    ----------
-    found : CellAssessment
-    mask : ndarray of bool of shape (n, d)
-    k : int
-        Dimension of the plane.
-    rate : float
-        Share of bad cells in good rows.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        In deviations; zero for a row without observed cells.
-    """
-    m, d = mask.sum(axis=1), mask.shape[1]
-    chance = np.ceil(bdtrik(COUNT_LEVEL, m, rate)) if 0.0 < rate < 1.0 else np.zeros(len(m))
-    allowed = np.minimum(np.maximum(chance, 2), m // 2)
-    repaired = found.flags.copy()
-    over = np.flatnonzero(found.flags.sum(axis=1) > allowed)
-    if len(over):
-        size = np.where(found.flags[over], np.abs(found.residuals[over]), -1.0)
-        rank = np.argsort(np.argsort(-size, axis=1, kind="stable"), axis=1)
-        repaired[over] &= rank < allowed[over, None]
-    left = mask & ~repaired
-    count = left.sum(axis=1)
-    squares = np.where(left, found.residuals, 0.0)
-    squares *= squares
-    # The residuals are corrected for their leverage, so their mean square is that of the noise.
-    return np.sqrt(squares.sum(axis=1) / np.maximum(count, 1) * max(d - k, 0))

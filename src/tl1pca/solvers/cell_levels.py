@@ -1,0 +1,113 @@
+"""Columns of few or rounded values: yes and no, grades, counts, one decimal.
+
+The scale of such a column is not what a main mode says, which is often a
+single value. A rounded value lies within half a step of what is written, and a
+value that many rows have is no slip.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+#: Share of the rows with the same value that makes it a level of its column.
+LEVEL_SHARE = 0.01
+#: Levels that a column of grades has at most; with more of them it is a rounded one.
+MOST_LEVELS = 12
+#: Share of the cells of a column of grades that are at one of its levels.
+GRADED = 0.75
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What is known of the values of every column.
+
+    Attributes
+    ----------
+    step : ndarray of shape (d,)
+        From one value to the next; 0 where values are hardly ever repeated.
+    low, high : ndarray of shape (d,)
+        Between them values are too common to be slips; low is above high where nothing is said.
+    size : ndarray of shape (d,)
+        Of the usual value.
+    """
+
+    step: Array
+    low: Array
+    high: Array
+    size: Array
+
+    def reach(self, location: Array) -> Array:
+        """How far from the location of its column a common value may lie."""
+        return np.maximum(np.maximum(location - self.low, self.high - location), 0.0)
+
+    def blur(self, X: Array, mask: Array) -> Array:
+        """Where in their step the cells might lie, less its middle: (n, number of columns with steps).
+
+        A draw by the row itself, so that it depends neither on a seed nor on the order of the rows.
+        """
+        which = np.flatnonzero(self.step)
+        if not len(which):
+            return np.zeros((len(X), 0))
+        # Fractional parts of multiples of irrational numbers are spread evenly.
+        roots = np.sqrt(np.arange(len(self.size)) + 2.5)
+        row = 1e3 * (np.clip(X / self.size, -9.0, 9.0) @ roots)
+        drawn = np.outer(row, np.sqrt(which + 1.5)) % 1.0 - 0.5
+        return drawn * self.step[which] * mask[:, which]
+
+
+def find_levels(A: Array, mask: Array) -> Levels:
+    """Steps and common values of every column.
+
+    - Grades: values that many rows have, next to each other, and most of the
+      column. A code such as 999 is not next to them.
+    - Rounded values: most of them are repeated.
+    - One value that most rows have, among others that are not repeated, as of
+      amounts that are mostly zero: nine in ten of the others are common, if
+      there are enough of them.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, d)
+    mask : ndarray of bool of shape (n, d)
+
+    Returns
+    -------
+    Levels
+    """
+    d = A.shape[1]
+    step, low, high, size = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf), np.ones(d)
+    for j, seen in enumerate(mask.T):
+        x = A[seen, j]
+        size[j] = np.median(np.abs(x)) or np.abs(x).max() or 1.0
+        values, counts = np.unique(x, return_counts=True)
+        if len(values) == 1 or counts[counts > 1].sum() < 0.5 * len(x):
+            continue
+        many = counts >= max(2.0, LEVEL_SHARE * len(x))
+        near, gap = _neighbors(values[many], counts[many])
+        top = values[np.argmax(counts)]
+        others = np.abs(x[x != top] - top)
+        if 1 < len(near) <= MOST_LEVELS and np.isin(x, near).mean() > GRADED:
+            step[j], low[j], high[j] = gap, near[0], near[-1]
+        elif counts.max() <= 0.5 * len(x):
+            step[j] = np.median(np.diff(values))
+        elif len(others) > 0.05 * len(x):
+            reach = np.quantile(others, 0.9)
+            low[j], high[j] = top - reach, top + reach
+    return Levels(step, low, high, size)
+
+
+def _neighbors(levels: Array, counts: Array) -> tuple[Array, float]:
+    """Levels, increasing, without those that some steps part from the most frequent one; and its step."""
+    if len(levels) < 2:
+        return levels, 0.0
+    top, gaps = int(np.argmax(counts)), np.diff(levels)
+    gap = float(min(gaps[max(top - 1, 0)], gaps[min(top, len(gaps) - 1)]))
+    wide = np.flatnonzero(gaps > 3.0 * gap)
+    first = max(wide[wide < top] + 1, default=0)
+    return levels[first : min(wide[wide >= top] + 1, default=len(levels))], gap

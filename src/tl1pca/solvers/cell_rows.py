@@ -1,0 +1,174 @@
+"""Which rows are bad once their bad cells are repaired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri, ndtri, xlogy
+
+from .._flags import Cutoffs
+from ..statistics import main_mode
+from .cellwise import CELL_CUTOFF, CellAssessment, CellPlane, Cells, assess_cells, robust_scores
+
+Array = NDArray[Any]
+
+#: Share of regular rows below each of the two cut-offs.
+ROW_LEVEL = 0.99
+#: Share of bad cells that a good row may have in any table: one of ten cells is no surprise.
+USUAL_RATE = 0.05
+#: A bad row says no more about what bad rows have in common than one that is this many deviations off.
+FAR = 10.0
+
+
+@dataclass(frozen=True)
+class Common:
+    """What bad rows have in common: directions off the plane, and the variances of all rows along them.
+
+    A row that lies along one of them is bad as a whole. Without them its cells
+    would be taken for bad ones, one by one, and repaired until it looks good.
+
+    Attributes
+    ----------
+    axes : ndarray of shape (d, e)
+        Orthonormal, and orthogonal to the plane.
+    variances : ndarray of shape (e,)
+    """
+
+    axes: Array
+    variances: Array
+
+    def added_to(self, plane: CellPlane) -> CellPlane:
+        """The plane and these directions."""
+        variances = np.concatenate([plane.variances, self.variances])
+        return CellPlane(plane.center, np.column_stack([plane.V, self.axes]), variances)
+
+
+def common_directions(cells: Cells, plane: CellPlane, vectors: Array, rows: Array) -> Common:
+    """Directions in which the rows outside the fit leave the plane together.
+
+    Parameters
+    ----------
+    cells : Cells
+    plane : CellPlane
+    vectors : ndarray of shape (d, v)
+        Directions in which the cells of all rows, bad ones among them, go together.
+    rows : ndarray of bool of shape (n,)
+        Rows of the fit.
+
+    Returns
+    -------
+    Common
+        Directions along which bad rows have more variance, over all rows, than the noise has.
+    """
+    Q = np.linalg.qr(vectors)[0]
+    left, sines, _ = np.linalg.svd(Q - plane.V @ (plane.V.T @ Q), full_matrices=False)
+    off = left[:, sines > np.sqrt(0.5)]  # the others turn toward the plane rather than away from it
+    outside = np.flatnonzero(~rows)
+    if not off.shape[1] or not len(outside):
+        return Common(off[:, :0], np.zeros(0))
+    free = Common(off, np.full(off.shape[1], FAR**2))
+    scores = robust_scores(cells.take(outside), free.added_to(plane))[:, -off.shape[1] :]
+    scores *= np.minimum(1.0, FAR / np.maximum(np.linalg.norm(scores, axis=1), 1e-300))[:, None]
+    variances, turn = np.linalg.eigh(scores.T @ scores / len(rows))
+    more = variances > 1.0
+    return Common(off @ turn[:, more], variances[more])
+
+
+@dataclass(frozen=True)
+class RowEvidence:
+    """What speaks against rows whose bad cells are repaired.
+
+    Attributes
+    ----------
+    residual : ndarray of shape (n,)
+        Standard normal for good rows, from the squares of the residuals that are left.
+    bad, seen : ndarray of int of shape (n,)
+        Bad cells and observed ones.
+    """
+
+    residual: Array
+    bad: Array
+    seen: Array
+
+    def distances(self, rate: float, free: int) -> Array:
+        """Orthogonal distances in deviations, as if all cells had been seen.
+
+        That of a row of Gaussian noise with `free` degrees of freedom which is as unusual as the residuals
+        and the number of bad cells together, where good rows have bad cells at the given rate.
+        """
+        surprise = _surprise(self.bad, self.seen, max(rate, USUAL_RATE))
+        # Residuals that are small because so many cells were put aside do not speak for a row.
+        unusual = np.where(surprise > 1.0, np.maximum(self.residual, 0.0), self.residual) + surprise
+        return np.where(self.seen > 0, np.sqrt(_square_of(unusual, max(free, 1))), 0.0)
+
+
+def row_evidence(cells: Cells, plane: CellPlane, found: CellAssessment, common: Common) -> RowEvidence:
+    """Rows are repaired by the plane and by what bad rows have in common.
+
+    Parameters
+    ----------
+    cells : Cells
+    plane : CellPlane
+    found : CellAssessment
+        What the plane alone says of the cells.
+    common : Common
+
+    Returns
+    -------
+    RowEvidence
+    """
+    (d, k), e = plane.V.shape, len(common.variances)
+    if e:
+        wider = common.added_to(plane)
+        found = assess_cells(cells, wider, robust_scores(cells, wider, held=e), CELL_CUTOFF)
+    left = cells.mask & ~found.flags
+    count, seen = left.sum(axis=1), cells.mask.sum(axis=1)
+    # The residuals are corrected for their leverage, so their mean square is that of the noise.
+    free = np.maximum(count - k - e, 1)
+    squares = (np.where(left, found.residuals, 0.0) ** 2).sum(axis=1) * free / np.maximum(count, 1)
+    squares += count / d * (found.scores[:, k:] ** 2).sum(axis=1)
+    return RowEvidence(_normal_score(squares, free + e), found.flags.sum(axis=1), seen)
+
+
+def _normal_score(squares: Array, free: Array) -> Array:
+    """Chi-squared values as standard normal ones (Wilson and Hilferty 1931)."""
+    return (np.cbrt(squares / free) - (1.0 - 2.0 / (9.0 * free))) / np.sqrt(2.0 / (9.0 * free))
+
+
+def _square_of(score: Array, free: int) -> Array:
+    """The inverse of `_normal_score`."""
+    return free * np.maximum(1.0 - 2.0 / (9.0 * free) + score * np.sqrt(2.0 / (9.0 * free)), 0.0) ** 3
+
+
+def _surprise(bad: Array, seen: Array, rate: float) -> Array:
+    """Normal score of more bad cells than the rate makes usual, the root of the deviance; else zero."""
+    share = np.clip((bad - 0.5) / np.maximum(seen, 1), 0.0, 1.0)
+    deviance = 2.0 * seen * (xlogy(share, share / rate) + xlogy(1.0 - share, (1.0 - share) / (1.0 - rate)))
+    return np.where(share > rate, np.sqrt(np.maximum(deviance, 0.0)), 0.0)
+
+
+def row_cutoffs(orthogonal_distances: Array, rows: Array, k: int) -> Cutoffs:
+    """Cut-offs: chi for score distances, for orthogonal ones from the main mode of the rows of the fit.
+
+    Powers of 2/3 of the orthogonal distances are nearly normal (Hubert et al. 2005).
+
+    Parameters
+    ----------
+    orthogonal_distances : ndarray of shape (n,)
+    rows : ndarray of bool of shape (n,)
+        Rows of the fit.
+    k : int
+        Dimension of the plane.
+
+    Returns
+    -------
+    Cutoffs
+    """
+    inside = np.cbrt(orthogonal_distances[rows] ** 2)
+    location, scale = main_mode(inside, len(inside) // 2 + 1)
+    orthogonal = max(location + float(ndtri(ROW_LEVEL)) * scale, 0.0) ** 1.5
+    score = float(np.sqrt(chdtri(k, 1.0 - ROW_LEVEL)))
+    return Cutoffs(score, max(orthogonal, 1e-9), tilt=len(inside) + 1.0)

@@ -1,0 +1,140 @@
+"""Verdicts on rows with bad cells: what is repaired, and what bad rows have in common."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2, norm
+
+from cells import design
+from tl1pca import TL1CellPCA
+from tl1pca._flags import flags
+from tl1pca.solvers import cell_rows
+from tl1pca.solvers.cell_rows import Common, common_directions, row_cutoffs, row_evidence
+from tl1pca.solvers.cellwise import CELL_CUTOFF, CellPlane, Cells, assess_cells, robust_scores
+
+NOTHING = Common(np.zeros((20, 0)), np.zeros(0))
+
+
+def plane_of(d=20, k=2):
+    V = np.linalg.qr(np.random.default_rng(5).normal(size=(d, k + 1)))[0]
+    return CellPlane(np.zeros(d), V[:, :k], np.full(k, 25.0)), V[:, k:]
+
+
+def rows_on(plane, n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(n, plane.V.shape[1])) * 5.0
+    return scores @ plane.V.T + rng.normal(size=(n, len(plane.V))), rng
+
+
+def distances(Z, plane, common=NOTHING, rate=0.0, mask=None):
+    cells = Cells(Z, np.ones_like(Z, dtype=bool) if mask is None else mask)
+    found = assess_cells(cells, plane, robust_scores(cells, plane), CELL_CUTOFF)
+    return row_evidence(cells, plane, found, common).distances(rate, 18)
+
+
+def test_complete_good_rows_are_at_their_euclidean_distance():
+    plane, _ = plane_of()
+    Z, _ = rows_on(plane)
+    off = np.linalg.norm(Z - Z @ plane.V @ plane.V.T, axis=1)
+    usual = (np.abs(Z - Z @ plane.V @ plane.V.T) < 2.5).all(axis=1)
+    np.testing.assert_allclose(distances(Z, plane)[usual], off[usual], rtol=0.1)
+
+
+def test_bad_cells_are_repaired_and_missing_ones_do_not_shorten():
+    plane, _ = plane_of()
+    Z, rng = rows_on(plane)
+    limit = np.sqrt(chi2.ppf(0.99, 18))
+    assert np.mean(distances(Z, plane) > limit) < 0.03
+    Z[:, 3] = 30.0
+    assert np.mean(distances(Z, plane) > limit) < 0.03
+    mask = rng.uniform(size=Z.shape) > 0.3
+    far = distances(np.where(mask, Z, 0.0), plane, mask=mask)
+    assert np.mean(far > limit) < 0.05
+    assert np.median(far) == pytest.approx(np.sqrt(18), rel=0.1)
+    assert not distances(np.zeros((1, 20)), plane, mask=np.zeros((1, 20), dtype=bool)).any()
+
+
+def test_more_bad_cells_than_usual_speak_against_a_row():
+    plane, _ = plane_of()
+    Z, _ = rows_on(plane)
+    Z[:, ::3] = 30.0  # seven of twenty
+    limit = np.sqrt(chi2.ppf(0.99, 18))
+    assert np.mean(distances(Z, plane, rate=0.0) > limit) > 0.9
+    assert np.mean(distances(Z, plane, rate=0.35) > limit) < 0.1
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3])
+def test_surprise_is_the_normal_score_of_the_count(rate):
+    bad = np.arange(4, 20)
+    want = norm.isf(binom.sf(bad - 1, 30, rate))
+    got = cell_rows._surprise(bad, np.full(len(bad), 30), rate)
+    np.testing.assert_allclose(got[want > 1.0], want[want > 1.0], rtol=0.15)
+    assert not got[bad < 30 * rate].any()
+
+
+def test_normal_scores_and_back():
+    squares = np.array([5.0, 18.0, 40.0, 1e6])
+    score = cell_rows._normal_score(squares, 18)
+    np.testing.assert_allclose(score[:3], norm.ppf(chi2.cdf(squares[:3], 18)), atol=0.05)
+    np.testing.assert_allclose(cell_rows._square_of(score, 18), squares)
+
+
+class TestCommon:
+    def bad(self, share=0.2, distance=9.0):
+        plane, off = plane_of()
+        Z, rng = rows_on(plane)
+        bad = np.arange(len(Z)) < share * len(Z)
+        Z[bad] += distance * off[:, 0]
+        Z[rng.uniform(size=Z.shape) < 0.15] = 40.0
+        return plane, off, Z, bad
+
+    def test_a_direction_of_bad_rows_is_found_and_tells_them_from_rows_with_bad_cells(self):
+        plane, off, Z, bad = self.bad()
+        cells = Cells(Z, np.ones_like(Z, dtype=bool))
+        vectors = np.column_stack([plane.V, off + 0.1])
+        common = common_directions(cells, plane, vectors, ~bad)
+        assert common.axes.shape == (20, 1)
+        assert abs(common.axes[:, 0] @ off[:, 0]) > 0.9
+        np.testing.assert_allclose(common.axes.T @ plane.V, 0, atol=1e-10)
+        limit = np.sqrt(chi2.ppf(0.99, 18))
+        with_it, without = (distances(Z, plane, c, 0.15) > limit for c in (common, NOTHING))
+        assert with_it[bad].mean() > 0.97
+        assert without[bad].mean() < 0.97
+        assert with_it[~bad].mean() < 0.05
+
+    def test_few_bad_rows_have_nothing_in_common(self):
+        plane, off, Z, bad = self.bad(share=0.005, distance=1e6)
+        cells = Cells(Z, np.ones_like(Z, dtype=bool))
+        assert not len(common_directions(cells, plane, np.column_stack([plane.V, off]), ~bad).variances)
+
+    def test_vectors_inside_the_plane_say_nothing(self):
+        plane, _, Z, bad = self.bad()
+        cells = Cells(Z, np.ones_like(Z, dtype=bool))
+        assert not len(common_directions(cells, plane, plane.V, ~bad).variances)
+
+
+def test_cutoffs_are_those_of_the_rows_of_the_fit():
+    rng = np.random.default_rng(0)
+    far, rows = np.sqrt(rng.chisquare(18, size=5000)), np.arange(5000) < 3000
+    far[~rows] *= 1.5  # near enough to blow up what is estimated from all rows
+    limits = row_cutoffs(far, rows, 2)
+    assert limits.orthogonal == pytest.approx(np.sqrt(chi2.ppf(0.99, 18)), rel=0.03)
+    assert limits.score == pytest.approx(np.sqrt(chi2.ppf(0.99, 2)))
+    assert limits.tilt == 3001
+
+
+@pytest.mark.parametrize("row_kind", ["cluster", "line", "scattered"])
+def test_bad_rows_are_found_where_cells_are_bad_and_missing(row_kind):
+    """200 rows of 20 cells, a fifth of cells, of rows and of cells once more bad, bad and missing."""
+    found, false = [], []
+    for seed in (31, 32, 33):
+        data = design.draw(design.Cell("small", "signed 8", 0.2, row_kind, 0.2, 0.2), seed)
+        pca = TL1CellPCA(3, random_state=0).fit(data.X)
+        bad = pca.flags_ > 0
+        np.testing.assert_array_equal(
+            pca.flags_, flags(pca.score_distances_, pca.orthogonal_distances_, pca.cutoffs_)
+        )
+        np.testing.assert_array_equal(pca.predict(data.X) == -1, bad)
+        found.append(bad[data.far_rows].mean())
+        false.append(bad[~data.bad_rows].mean())
+    assert np.mean(found) > {"cluster": 0.99, "line": 0.9, "scattered": 0.97}[row_kind]
+    assert np.mean(false) < 0.05
