@@ -17,7 +17,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
@@ -33,6 +33,8 @@ SIZES = {(200, 20): 2, (200, 50): 2, (200, 200): 1, (1000, 20): 2, (1000, 50): 1
 CONTAMINATION = [("clean", 0.0), *itertools.product(("cluster", "line", "scattered"), (0.2, 0.3))]
 SCORES = ("gaussian", "t3", "groups")
 COUNTS = (1, 2, 5, 10)
+#: No draw of the study was looked at while the rule was made.
+FIRST_SEED = 5000
 OWN, PARALLEL = "cross-validation", "parallel"
 PEERS = ("sklearn mle", "80 % of the variance", "process-improve")
 
@@ -101,7 +103,7 @@ def ask_peers(python, samples):
 def study(sizes, draws, counts, python):
     records, samples = [], {}
     for (n, d), k, (kind, fraction), scores in itertools.product(sizes, counts, CONTAMINATION, SCORES):
-        for seed in range(draws or sizes[n, d]):
+        for seed in range(FIRST_SEED, FIRST_SEED + (draws or sizes[n, d])):
             X = draw(n, d, k, kind, fraction, scores, seed)
             methods = (OWN, PARALLEL) if d < 200 else (OWN,)
             start = time.process_time()
@@ -109,7 +111,7 @@ def study(sizes, draws, counts, python):
             seconds = time.process_time() - start
             record = {"size": (n, d), "k": k, "kind": kind, "fraction": fraction, "scores": scores}
             records.append({**record, "seconds": seconds, **answers, **simple_answers(X)})
-            if python and (n, d) == (200, 20) and seed == 0:
+            if python and (n, d) == (200, 20) and seed == FIRST_SEED:
                 samples[f"s{len(records) - 1}"] = X
         print(n, d, k, kind, fraction, scores, records[-1][OWN], flush=True)
     for name, answer in ask_peers(python, samples).items() if samples else ():
@@ -137,6 +139,7 @@ def table(records, key, title):
 def real_tables(python, seeds):
     tables = {
         "wine, standardized": StandardScaler().fit_transform(load_wine().data),
+        "iris, standardized": StandardScaler().fit_transform(load_iris().data),
         "digits": load_digits().data,
     }
     try:
@@ -147,13 +150,12 @@ def real_tables(python, seeds):
     yield f"| table | cross-validation, {seeds} seeds | parallel | sklearn mle | process-improve |"
     yield "|---|---|---|---|---|"
     for name, X in tables.items():
-        found = []
+        found, seen = [], {}
         for seed in range(seeds):
-            seen = {}
 
-            def trusted(j, X=X, seed=seed, seen=seen):
+            def trusted(j, X=X, seen=seen):
                 if j not in seen:
-                    seen[j] = trusted_rows(fit_with(TL1SubspacePCA(random_state=seed), j, X), X)
+                    seen[j] = trusted_rows(fit_with(TL1SubspacePCA(), j, X), X)
                 return seen[j]
 
             most = min(largest_count(*X.shape), 40)

@@ -9,6 +9,7 @@ from tl1pca.dimension import (
     needed,
     parallel_analysis,
     predicted_cell_errors,
+    shared_direction,
 )
 
 RNG = np.random.default_rng(0)
@@ -55,11 +56,49 @@ def test_noise_alone_has_one_component_and_smooth_curves_few():
 
 
 def test_the_rows_of_each_fit_decide():
-    """Upwards: the first k that is enough for the rows its own fit trusts."""
-    by_k = {1: low_rank(200, 12, 4), 2: low_rank(200, 12, 4), 3: low_rank(200, 12, 3)}
+    """Upwards: the first k that is enough for the rows its own fit trusts; the next fit is asked as well."""
+    by_k = {1: low_rank(200, 12, 4), 2: low_rank(200, 12, 4)}
     asked = []
-    found = choose_dimension(lambda k: asked.append(k) or TrustedRows(by_k[k]), 11)
-    assert (found, asked) == (3, [1, 2, 3])
+    found = choose_dimension(lambda k: asked.append(k) or TrustedRows(by_k.get(k, low_rank(200, 12, 3))), 11)
+    assert (found, asked) == (3, [1, 2, 3, 4])
+
+
+def one_fit_too_few(more):
+    """Rows with three components; the fit with two has distrusted those with the most of the third.
+
+    `more` are the sizes of the third component in all rows: signal, or a line of a few bad ones.
+    """
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(30, 3)))[0]
+    T = np.column_stack([rng.normal(size=(200, 2)) * [6.0, 5.0], more(rng)])
+    X = T @ Q.T + rng.normal(size=(200, 30))
+    near = np.flatnonzero(np.abs(T[:, 2]) < 3.0)
+    return X, near
+
+
+def test_a_fit_with_too_few_components_does_not_end_the_search():
+    """It distrusts the rows that have most of the next one, without which the others do not show it."""
+    X, near = one_fit_too_few(lambda rng: rng.normal(size=200) * 3.0)
+    by_k = {2: TrustedRows(X[near], index=near)}
+    assert cross_validation(by_k[2], 8).count <= 3
+    assert shared_direction(by_k[2], TrustedRows(X), 2)
+    assert choose_dimension(lambda k: by_k.get(k, TrustedRows(X)), 12) == 3
+
+
+def test_a_line_that_the_next_fit_would_take_in_is_no_component():
+    X, near = one_fit_too_few(lambda rng: np.where(np.arange(200) < 50, rng.normal(size=200) * 20.0, 0.0))
+    assert not shared_direction(TrustedRows(X[near], index=near), TrustedRows(X), 2)
+    by_k = {2: TrustedRows(X[near], index=near)}
+    assert choose_dimension(lambda k: by_k.get(k, TrustedRows(X)), 12) == 2
+
+
+def test_two_columns_that_are_nearly_one_do_not_ask_for_a_component():
+    """Each predicts the other, in these coordinates and in no others."""
+    from sklearn.datasets import load_iris
+
+    X = load_iris().data
+    found = cross_validation(TrustedRows((X - X.mean(axis=0)) / X.std(axis=0)), 3)
+    assert (found.count, found.turned_count) == (3, 2)
 
 
 def test_cells_that_are_not_judged_do_not_count():

@@ -1,11 +1,14 @@
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
 import tl1pca
-from tl1pca import L1ReconstructionPCA, TL1SubspacePCA, select_n_components
+from tl1pca import L1ReconstructionPCA, TL1CellPCA, TL1SubspacePCA, select_n_components
 from tl1pca.datasets import make_contaminated
 from tl1pca.selection import trusted_rows
 
@@ -56,6 +59,26 @@ def test_wine_is_stable():
         select_n_components(X[order.permutation(len(X))], pipeline, seed=seed).n_components
         for seed in range(5)
     } == {3}
+
+
+def test_iris_has_two_components_and_no_bad_species():
+    from sklearn.datasets import load_iris
+
+    X = StandardScaler().fit_transform(load_iris().data)
+    assert {select_n_components(X, seed=seed).n_components for seed in range(5)} == {2}
+    pca = TL1SubspacePCA().fit(X)
+    assert pca.n_components_ == 2
+    assert (pca.flags_ > 0).mean() < 0.1
+
+
+@pytest.mark.parametrize("estimator", [TL1SubspacePCA(), TL1CellPCA()])
+def test_noise_and_constants_have_one_component(estimator):
+    X = np.random.default_rng(0).normal(size=(80, 6))
+    assert select_n_components(X, estimator).n_components == 1
+    for rows in (X, np.ones((40, 5)), np.zeros((8, 3))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert 1 <= clone(estimator).fit(rows).n_components_ <= 2
 
 
 def test_pipelines_are_judged_after_their_first_steps():

@@ -3,7 +3,10 @@
 Bad rows have a variance as well, and a line of them becomes a component of any
 fit that has room for it. So the number is looked for upwards: fit with k = 1,
 2, ... components, count the components of the rows that this fit trusts, and
-stop at the first k that is enough. Two ways to count:
+stop at the first k that is enough. A fit with a component too few may distrust
+the rows that have most of it, a group for instance: where the next fit trusts
+more rows and counts more, it goes on, if the rows that both trust have that
+component as well. Two ways to count:
 
 - element-wise cross-validation: every cell is predicted from the other cells of
   its row by components of other rows;
@@ -13,8 +16,10 @@ stop at the first k that is enough. Two ways to count:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,8 +43,16 @@ OWN = 0.8
 LARGE = 4.0
 #: Standard deviation over median absolute deviation, of normal values.
 NORMAL_MAD = 1.4826
+#: Share of further rows that the next fit trusts, from which on this one may have overlooked a component.
+GAINED = 0.02
+#: Variance along a direction that most rows share, over that of the noise: as much signal as noise.
+SHARED = 2.0
 N_FOLDS = 10
+#: Ways to divide the rows into folds, over which the error is averaged: the answer hangs on none.
+N_PARTITIONS = 3
 N_FLIPS = 20
+#: Columns, of all turned tables together, over which the error in turned coordinates is averaged at least.
+TURNED_COLUMNS = 128
 
 
 @dataclass(frozen=True)
@@ -52,15 +65,24 @@ class TrustedRows:
         Complete: missing and repaired cells have the value of the fit.
     judged : ndarray of bool of shape (n, d) or None
         Cells that were measured and are trusted; None stands for all.
+    index : ndarray of int of shape (n,) or None
+        Which rows of the data they are; None stands for the first n.
     """
 
     values: Array
     judged: Array | None = None
+    index: Array | None = None
+
+    @property
+    def numbers(self) -> Array:
+        """Which rows of the data they are."""
+        return np.arange(len(self.values)) if self.index is None else self.index
 
     def limited(self) -> TrustedRows:
         """At most `MAX_ROWS` of them."""
-        index = subsample(len(self.values), MAX_ROWS)
-        return TrustedRows(self.values[index], None if self.judged is None else self.judged[index])
+        some = subsample(len(self.values), MAX_ROWS)
+        judged = None if self.judged is None else self.judged[some]
+        return TrustedRows(self.values[some], judged, self.numbers[some])
 
 
 def largest_count(rows: int, columns: int) -> int:
@@ -95,20 +117,66 @@ def choose_dimension(
     >>> choose_dimension(lambda k: TrustedRows(X), 9)
     2
     """
+    counted = cache(lambda k: _count(trusted(k), k, most, method, seed))
     for k in range(1, most):
-        rows = trusted(k).limited()
-        if method == "parallel":  # the smaller k have been looked at
-            first = 0 if k == 1 else k
-            count = common(rows, first + parallel_analysis(rows, k + 1, first=first, seed=seed).count)
-        else:
-            # Beyond k + 1: the error may rise at first, as one component of ten predicts little.
-            reach = min(2 * k + 10, most)
-            count = cross_validation(rows, reach, seed=seed).count
-            count = common(rows, count + columns_of_their_own(rows, count, reach, seed))
-        count = min(count, needed(rows))
-        if count <= k:
-            return max(1, count)
+        here = counted(k)
+        if here.count <= k and not _overlooked(here, counted(k + 1), k):
+            return max(1, here.count)
     return most
+
+
+@dataclass(frozen=True)
+class Count:
+    """Components of the rows that a fit trusts: what the criterion says, and how many most rows have."""
+
+    rows: TrustedRows
+    claimed: int
+    count: int
+
+
+def _count(rows: TrustedRows, k: int, most: int, method: str, seed: int) -> Count:
+    few = rows.limited()
+    if method == "parallel":  # the smaller k have been looked at
+        first = 0 if k == 1 else k
+        claimed = first + parallel_analysis(few, k + 1, first=first, seed=seed).count
+    else:
+        # Beyond k + 1: the error may rise at first, as one component of ten predicts little.
+        found = cross_validation(few, min(2 * k + 10, most), seed=seed)
+        claimed = min(found.count + columns_of_their_own(few, found), found.turned_count)
+    return Count(rows, claimed, min(common(few, claimed), needed(few)))
+
+
+def _overlooked(here: Count, there: Count, k: int) -> bool:
+    """Whether the fit with k components has made the rows with a further one outliers."""
+    n = len(here.rows.values)
+    gained = len(there.rows.values) - n > GAINED * n
+    return gained and there.count > k and shared_direction(here.rows, there.rows, k)
+
+
+def shared_direction(rows: TrustedRows, others: TrustedRows, k: int) -> bool:
+    """Whether what other rows have beyond k components is there in most of the rows as well.
+
+    The direction is that of the largest variance which k components of the
+    rows leave of the others. That of a line of bad rows is noise in the good
+    ones, while a group or a long tail only has more of what all have. The rows
+    are looked at in folds that had no part in components and direction.
+    """
+    rows, others = rows.limited(), others.limited()
+    X, Y = rows.values, others.values
+    n, d = X.shape
+    fold = np.arange(n) % N_FOLDS
+    along, noise = np.zeros(n), np.zeros(n)
+    for f in range(min(N_FOLDS, n)):
+        held = fold == f
+        mean = X[~held].mean(axis=0)
+        V = principal_axes(X[~held] - mean)[1][:, :k]
+        A, B = (Z - mean for Z in (X[held], Y[~np.isin(others.numbers, rows.numbers[held])]))
+        u = principal_axes(B - (B @ V) @ V.T)[1][:, 0]
+        A = A - (A @ V) @ V.T
+        along[held] = A @ u
+        noise[held] = ((A * A).sum(axis=1) - along[held] ** 2) / max(d - k - 1, 1)
+    spread = NORMAL_MAD * np.median(np.abs(along - np.median(along)))
+    return bool(spread**2 > SHARED * noise.mean())
 
 
 def common(rows: TrustedRows, count: int) -> int:
@@ -130,7 +198,7 @@ def common(rows: TrustedRows, count: int) -> int:
     return int(np.count_nonzero(spread**2 > edge))
 
 
-def columns_of_their_own(rows: TrustedRows, count: int, reach: int, seed: int) -> int:
+def columns_of_their_own(rows: TrustedRows, found: CrossValidation) -> int:
     """Further components that consist of one column each, which no other column predicts.
 
     In turned coordinates such a column is shared by all, and its component is
@@ -138,8 +206,8 @@ def columns_of_their_own(rows: TrustedRows, count: int, reach: int, seed: int) -
     Those count that hold at least `OWN` of a column, with `LARGE` times the
     variance of what is left.
     """
-    turned = cross_validation(TrustedRows(_turned(rows.values, seed)), reach, seed=seed).count
-    if turned <= count:
+    count, turned = found.count, found.turned_count
+    if not count < turned < len(found.turned) - 1:  # to the end: there is no noise that all columns share
         return 0
     values, V = principal_axes(rows.values - rows.values.mean(axis=0))
     noise = float(values[turned:].sum()) / max(rows.values.shape[1] - turned, 1)
@@ -148,11 +216,10 @@ def columns_of_their_own(rows: TrustedRows, count: int, reach: int, seed: int) -
     return max(0, min(turned - count, int(np.count_nonzero(held > OWN))))
 
 
-def _turned(X: Array, seed: int) -> Array:
+def _turned(X: Array, signs: Array) -> Array:
     """The rows in other orthonormal coordinates, to each of which all columns contribute."""
-    rng = np.random.RandomState(seed)
-    for _ in range(2):
-        X = dct(X * (2.0 * rng.randint(2, size=X.shape[1]) - 1.0), norm="ortho", axis=1)
+    for sign in signs:
+        X = dct(X * sign, norm="ortho", axis=1)
     return X
 
 
@@ -172,15 +239,25 @@ class CrossValidation:
         Geometric mean over rows of the root mean squared error of their cells.
     spread : ndarray of shape (m + 1,)
         Standard error of the difference to the smallest one.
+    turned : ndarray of shape (m + 1,)
+        The errors in other orthonormal coordinates, to each of which all
+        columns contribute. Two columns that are nearly one predict each other
+        there no better than any two.
     """
 
     errors: Array
     spread: Array
+    turned: Array
 
     @property
     def count(self) -> int:
         """Where the error is smallest."""
         return int(np.argmin(self.errors))
+
+    @property
+    def turned_count(self) -> int:
+        """Where the error in turned coordinates is smallest."""
+        return int(np.argmin(self.turned))
 
 
 def cross_validation(rows: TrustedRows, most: int, *, seed: int = 0) -> CrossValidation:
@@ -206,23 +283,31 @@ def cross_validation(rows: TrustedRows, most: int, *, seed: int = 0) -> CrossVal
     """
     X, judged = rows.values, rows.judged
     n, d = X.shape
-    fold = np.random.RandomState(seed).permutation(n) % N_FOLDS
-    most = min(most, d - 1, n - int(np.bincount(fold).max()) - 1)
-    errors = np.empty((most + 1, n))
-    for f in range(min(N_FOLDS, n)):
-        held = fold == f
+    rng = np.random.RandomState(seed)
+    folds = [rng.permutation(n) % N_FOLDS for _ in range(N_PARTITIONS)]
+    turns = 2.0 * rng.randint(2, size=(-(-TURNED_COLUMNS // d), 2, d)) - 1.0
+    most = min(most, d - 1, n - int(np.bincount(folds[0]).max()) - 1)
+    logs, turned = np.zeros((most + 1, n)), np.zeros(most + 1)
+    floor = max(1e-24 * float(np.square(X - X.mean(axis=0)).mean(axis=1).max()), np.finfo(np.float64).tiny)
+    for p, f in itertools.product(range(N_PARTITIONS), range(min(N_FOLDS, n))):
+        held = folds[p] == f
         mean = X[~held].mean(axis=0)
-        V = principal_axes(X[~held] - mean)[1][:, :most]
+        A, V = X[held] - mean, principal_axes(X[~held] - mean)[1][:, :most]
         weights = None if judged is None else judged[held]
-        for j, error in enumerate(predicted_cell_errors(X[held] - mean, V)):
-            errors[j, held] = np.average(error**2, axis=1, weights=weights)
-        errors[j + 1 :, held] = errors[j, held]  # the other rows have no more components
-    tiny = np.finfo(np.float64).tiny
-    logs = 0.5 * np.log(np.maximum(errors, max(1e-24 * float(errors[0].max()), tiny)))
+        logs[:, held] += _log_errors(A, V, most, floor, weights) / N_PARTITIONS
+        for signs in turns if p == 0 else ():
+            found = _log_errors(_turned(A, signs), _turned(V.T, signs).T, most, floor)
+            turned += found.sum(axis=1) / (n * len(turns))
     centers = logs.mean(axis=1)
     apart = logs - logs[int(np.argmin(centers))]
-    values = np.exp(centers)
-    return CrossValidation(values, values * apart.std(axis=1, ddof=1) / np.sqrt(n))
+    errors = np.exp(centers)
+    return CrossValidation(errors, errors * apart.std(axis=1, ddof=1) / np.sqrt(n), np.exp(turned))
+
+
+def _log_errors(A: Array, V: Array, most: int, floor: float, weights: Array | None = None) -> Array:
+    """Logarithms of the errors (most + 1, n) of predicted cells; beyond the axes there are the last ones."""
+    found = [np.average(e * e, axis=1, weights=weights) for e in predicted_cell_errors(A, V)]
+    return 0.5 * np.log(np.maximum(found + found[-1:] * (most + 1 - len(found)), floor))
 
 
 def predicted_cell_errors(A: Array, V: Array) -> Any:

@@ -156,7 +156,7 @@ def select_n_components(
         return seen[k]
 
     count = choose_dimension(trusted, most, method=method, seed=seed)
-    rows = seen[max(seen)] if seen else trusted(count)
+    rows = seen[count] if count in seen else trusted(count)
     shown, limited = min(count + 6, most), rows.limited()
     return ComponentSelection(
         n_components=count,
@@ -197,4 +197,4 @@ def trusted_rows(fitted: Any, X: ArrayLike) -> TrustedRows:
     if judged is not None:
         keep &= judged.any(axis=1)
         judged = judged[keep]
-    return TrustedRows(values[keep], judged)
+    return TrustedRows(values[keep], judged, np.flatnonzero(keep))

@@ -243,6 +243,7 @@ class TL1SubspacePCA(OutlierPCA):
 
         def trusted(k: int) -> TrustedRows:
             fit = clone(self).set_params(n_components=k, verbose=False).fit(sample)
-            return TrustedRows(sample[fit.weights_ > 0].astype(np.float64))
+            index = np.flatnonzero(fit.weights_ > 0)
+            return TrustedRows(sample[index].astype(np.float64), index=index)
 
         return choose_dimension(trusted, min(largest_count(*sample.shape), *sample.shape))
