@@ -35,6 +35,25 @@ def test_promised_versions_of_python_are_tested():
     assert project["requires-python"] == f">={promised[0]}"
 
 
+def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
+    path = ROOT / "packaging" / "conda" / "recipe.yaml"
+    if not path.is_file():
+        pytest.skip("the recipe is not part of the sdist")
+    recipe = path.read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert f'version: "{tl1pca.__version__}"' in recipe
+    assert f'python_min: "{project["requires-python"].removeprefix(">=")}"' in recipe
+    extras = project["optional-dependencies"]
+    asked = [
+        *project["dependencies"],
+        *(line for name in ("cli", "plot", "report", "excel") for line in extras[name]),
+    ]
+    wanted = {line for line in asked if not line.startswith("tl1pca[")}
+    run = re.search(r"\n  run:\n(.*?)\ntests:", recipe, re.S).group(1)
+    found = set(re.findall(r"^    - (?!python >=)(.*)$", run, re.M))
+    assert {line.replace(" ", "").replace("matplotlib-base", "matplotlib") for line in found} == wanted
+
+
 def test_the_bundle_of_plotly_is_what_the_page_and_the_license_say():
     bundle = _page.asset("plotly-basic.min.js")
     assert f"plotly.js (basic - minified) v{_page.PLOTLY}\n" in bundle[:200]
