@@ -140,6 +140,13 @@ const arrows = (a, b) => {
   });
   return drawn.concat(names);
 };
+// A row very far out leaves the others one spot; then the axes can be those of the regular rows.
+const closeRange = (values) => {
+  const regular = data.points.map((i, p) => [i, values[p]]).filter(([i]) => data.flag[i] === 0).map(([, v]) => v);
+  const [low, high] = [Math.min(...regular), Math.max(...regular)];
+  const all = Math.max(...values) - Math.min(...values);
+  return regular.length > 1 && all > 5 * (high - low) ? [low - 0.15 * (high - low), high + 0.15 * (high - low)] : null;
+};
 const drawScores = () => {
   const pick = (id, otherwise) => (element(id) ? Number(element(id).value) : otherwise);
   const a = pick("score-x", 0);
@@ -147,9 +154,13 @@ const drawScores = () => {
   const single = data.scores.length === 1;
   const x = single ? (i) => data.row[i] : (i) => data.scores[a][place.get(i)];
   const y = (i) => data.scores[b][place.get(i)];
+  const ranges = [single ? null : closeRange(data.scores[a]), closeRange(data.scores[b])];
+  element("close-label")?.toggleAttribute("hidden", !ranges.some(Boolean));
+  const near = Boolean(element("close")?.checked);
+  const [across, up] = ranges.map((range) => (near && range ? { range } : {}));
   Plotly.react("figure-scores", rowTraces(x, y, () => ""), layout(
-    axis(single ? "row" : `component ${a + 1}`), axis(`component ${b + 1}`),
-    { uirevision: `${a} ${b}`, annotations: element("arrows")?.checked ? arrows(a, b) : [] }), config);
+    axis(single ? "row" : `component ${a + 1}`, across), axis(`component ${b + 1}`, up),
+    { uirevision: `${a} ${b} ${near}`, annotations: element("arrows")?.checked ? arrows(a, b) : [] }), config);
   return { x, y };
 };
 

@@ -81,6 +81,7 @@ const redraw = () => {
   drawScree();
   drawLoadings();
 };
+const PAPER = 660; // pixels between the margins of a page
 const setTheme = (theme) => {
   document.documentElement.dataset.theme = theme;
   element("theme").textContent = theme === "dark" ? "Light" : "Dark";
@@ -91,11 +92,16 @@ const buildTheme = () => {
   dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
   element("theme").addEventListener("click", () =>
     setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
-  // Paper is white.
+  // Paper is white, and as wide as paper is.
   let before = "light";
+  const resize = (size) => document.querySelectorAll(".js-plotly-plot").forEach((figure) => Plotly.relayout(figure, size));
   window.addEventListener("beforeprint", () => {
     before = document.documentElement.dataset.theme;
     if (before === "dark") setTheme("light");
+    resize({ width: PAPER });
   });
-  window.addEventListener("afterprint", () => { if (before === "dark") setTheme(before); });
+  window.addEventListener("afterprint", () => {
+    if (before === "dark") setTheme(before);
+    resize({ width: null, autosize: true });
+  });
 };

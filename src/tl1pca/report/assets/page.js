@@ -6,7 +6,7 @@ const fillSelects = () => {
     data.scores.forEach((_, j) => box.add(new Option(`component ${j + 1}`, j, j === chosen, j === chosen)));
     box.addEventListener("change", () => { positions["figure-scores"] = drawScores(); });
   }
-  element("arrows")?.addEventListener("change", () => { positions["figure-scores"] = drawScores(); });
+  for (const id of ["arrows", "close"]) element(id)?.addEventListener("change", () => { positions["figure-scores"] = drawScores(); });
   element("dragging").addEventListener("change", (event) => setDragging(event.target.value));
 };
 // The library is in the page, compressed; its text has the hash that the policy of the page lets run.

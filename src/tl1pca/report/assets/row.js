@@ -59,7 +59,7 @@ const showColumns = () => {
     cell.append(bar, make("span", measure === "share" ? percent(part.share) : signed(amount(part)), "amount"));
     if (part.state) name.append(" ", make("span", part.state, "state"));
     line.append(name, make("td", measured(part.value), "number"));
-    if (model.shift !== null) line.append(make("td", measured(part.expected), "number"));
+    if (model.shift !== null) line.append(make("td", measured(part.expected, 4), "number"));
     line.append(cell);
     return line;
   }));

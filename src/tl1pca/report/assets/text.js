@@ -12,7 +12,7 @@ const number = (x) => {
   return text.replace("-", "−");
 };
 // Values as they were measured keep more digits than what is computed from them.
-const measured = (x) => (Number.isNaN(x) ? "missing" : String(Number(x.toPrecision(6))).replace("-", "−"));
+const measured = (x, digits = 6) => (Number.isNaN(x) ? "missing" : String(Number(x.toPrecision(digits))).replace("-", "−"));
 const signed = (x) => (x > 0 ? "+" : "") + number(x);
 const percent = (x) => `${Math.round(100 * x)}\u00a0%`.replace("-", "−");
 const times = (x) => (x > 1000 ? "> 1000" : number(x));
