@@ -73,10 +73,11 @@ class Texts:
 
 def numeric(table: Table) -> list[Column]:
     """What the columns of numbers hold."""
-    return [_numeric(name, table.values[:, j]) for j, name in enumerate(table.columns)]
+    gaps = bool(np.isnan(table.values).any())  # a table with gaps is one for the method that judges cells
+    return [_numeric(name, table.values[:, j], gaps) for j, name in enumerate(table.columns)]
 
 
-def _numeric(name: str, x: Array) -> Column:
+def _numeric(name: str, x: Array, gaps: bool) -> Column:
     known = x[~np.isnan(x)]
     missing = 1.0 - len(known) / len(x)
     median = float(np.median(known))
@@ -90,7 +91,9 @@ def _numeric(name: str, x: Array) -> Column:
             False,
         )
     elif len(known) and np.isin(known, (0.0, 1.0)).all():
-        kind, guess = "yes/no", "yes or no, as 1 and 0"
+        kind, guess, advised = "yes/no", "yes or no, as 1 and 0", not gaps
+        if gaps:
+            guess += ": left out, because the rarer answer would be called a bad cell"
     elif (known[:SAMPLE] == np.round(known[:SAMPLE])).all():
         values = len(np.unique(known))
         if values <= FEW_VALUES:

@@ -39,10 +39,12 @@ DOWNLOADS: dict[str, tuple[Callable[[Session], bytes], str]] = {
     "report.html": (_exports.report_page, "application/octet-stream"),
     "script.py": (_exports.script, "text/plain; charset=utf-8"),
 }
-#: The hash is that of nothing: Plotly makes an empty style element and fills it by script.
+#: The first hash is that of nothing: Plotly makes an empty style element and fills it by script. The other is
+#: that of font-weight:bold, the one style attribute that it writes (the first line of what a pointer shows).
 POLICY = (
     "default-src 'none'; script-src 'self'; img-src 'self' data: blob:; "
     "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; "
+    "style-src-attr 'unsafe-hashes' 'sha256-wkY2X5hecQzbhnFCqvTpwrUJ1f4X8LH5WFjYUzv1wmU='; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {

@@ -22,7 +22,7 @@ export const chooseRow = (row, from = "") => {
     const at = row === null ? -1 : data.row.indexOf(row);
     view.choose(at < 0 ? null : at);
   }
-  rowListeners.forEach((act) => act(row));
+  rowListeners.forEach((act) => act(row, from));
 };
 const drawTab = () => {
   if (!view) return;

@@ -8,7 +8,6 @@ import { step } from "./table.js";
 const MOST_COLUMNS = 60;
 let row = null;
 let about = null;
-let opener = null;
 
 const cellButton = (j, off) => {
   const button = make("button", off ? "Put back" : "Set aside");
@@ -52,7 +51,7 @@ const show = () => {
   element("row-aside").textContent = about.aside ? "Put this row back" : "Set this row aside";
   showColumns();
 };
-const open = async (fresh) => {
+const open = async (fresh, from = "") => {
   const wasOpen = !element("row").hidden;
   if (fresh === null) {
     [row, about] = [null, null];
@@ -67,15 +66,16 @@ const open = async (fresh) => {
   if (!answer || row !== fresh) return;
   about = answer;
   if (!same) element("row-measure").value = about.byScore ? "share" : "residual";
-  if (!wasOpen) opener = document.activeElement;
   element("row").hidden = false;
   document.body.classList.add("beside");
   show();
+  if (from === "keyboard") element("row-aside").focus();
   if (!wasOpen) window.dispatchEvent(new Event("resize"));
 };
 const close = () => {
+  const opener = element("table").querySelector(`button[data-row="${row}"]`);
   chooseRow(null);
-  if (opener && opener.isConnected) opener.focus({ preventScroll: true });
+  (opener || element("find")).focus({ preventScroll: true });
 };
 export const buildRow = () => {
   onRow(open);

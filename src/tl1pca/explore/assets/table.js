@@ -68,10 +68,11 @@ const tableLine = (row, at) => {
   };
   const open = make("button", String(row.row), "open");
   open.type = "button";
+  open.dataset.row = row.row;
   open.setAttribute("aria-label", `Row ${row.row}${row.label === null ? "" : `, ${row.label}`}${row.flag ? `: ${row.flag}` : ""}`);
   add("", "number first").append(open);
   if (state.labelled) add(row.label, "name");
-  const flag = add("", "state");
+  const flag = add("", "region");
   if (row.kind !== null) flag.append(flagMark(row.kind), row.flag);
   add(row.excess === null ? "" : times(row.excess), "number");
   state.texts.forEach((name, t) => { if (name !== state.label) add(row.texts[t]); });
@@ -84,7 +85,8 @@ const tableLine = (row, at) => {
     if (bad.has(j)) cell.title = "does not fit its row";
     if (off.has(j)) cell.title = "set aside";
   });
-  line.addEventListener("click", () => chooseRow(row.row));
+  // Whoever came by the keyboard goes on in the panel.
+  line.addEventListener("click", (event) => chooseRow(row.row, event.detail === 0 ? "keyboard" : ""));
   return line;
 };
 const showRows = () => {
