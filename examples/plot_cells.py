@@ -63,7 +63,7 @@ for sample, column in slips:
 # -----------
 #
 # The rows of the slips, and below them the rows with the worst entries of their own. White entries are as
-# the rest of their row says, red ones too high, blue ones too low; grey ones are missing. Rows that are
+# the rest of their row says, red ones too high, blue ones too low; gray ones are missing. Rows that are
 # unusual as a whole have a dot. A slip alone gives no dot: what is left of its row is a good row. The samples
 # below are the largest ones. Their area is "too high" because areas grow with the square of a radius, which
 # no straight line follows: the map says that logarithms would serve this table better.

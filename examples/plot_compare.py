@@ -39,7 +39,7 @@ print(table[["objective", "outliers", "n_iter", "converged"]].round(3).to_string
 #
 # Left: the largest principal angle between each pair of fits. Right: the rows each method calls outliers
 # when its own distances are held against the cut-offs, split into bad rows and false alarms, as we know
-# which rows are bad. The number of flagged rows alone says little: a subspace that has turned towards the
+# which rows are bad. The number of flagged rows alone says little: a subspace that has turned toward the
 # bad rows does not find them, because they lie in it, and flags good rows instead.
 
 from tl1pca.diagnostics import diagnose, principal_angles

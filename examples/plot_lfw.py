@@ -79,7 +79,7 @@ print(f"faces nearer with TL1SubspacePCA than with PCA: {(off(robust, F) < off(c
 
 # %%
 # The flags serve the pixels, too: PCA of the pictures that were not flagged, against PCA of all. Shown are
-# the faces whose reconstructions differ most, three in favour of each, so that the figure takes no side.
+# the faces whose reconstructions differ most, three in favor of each, so that the figure takes no side.
 
 mixture = np.vstack([faces, others[drawn]])
 kept, whole = PCA(20).fit(mixture[~flagged]), PCA(20).fit(mixture)

@@ -42,7 +42,7 @@ ControlChartDisplay.from_estimator(pca, new)
 plt.show()
 
 # %%
-# The limits are those of new rows: rows of the fit have pulled the subspace towards themselves, and lie
+# The limits are those of new rows: rows of the fit have pulled the subspace toward themselves, and lie
 # nearer. Classical PCA has learned the start-up as well, and its limit is wider by a third.
 
 classical = PCA(2).fit(past)

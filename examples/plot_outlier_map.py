@@ -49,7 +49,7 @@ plt.show()
 # %%
 # Usually nobody knows the groups. The points then show the flags: regular rows lie below both cut-offs, good
 # leverage on the right, orthogonal outliers above, bad leverage above on the right. The most extreme rows are
-# labelled with their number, or their name in a data frame. The orthogonal cut-off bends upwards, because a
+# labeled with their number, or their name in a data frame. The orthogonal cut-off bends upwards, because a
 # subspace that is fitted to noisy rows is a little tilted, and rows far out notice it.
 
 OutlierMapDisplay.from_estimator(robust, X, n_labels=8)
@@ -59,7 +59,7 @@ plt.show()
 # In numbers
 # ----------
 #
-# Classical PCA has turned towards the cluster, so the cluster is not off its subspace any more. The flags
+# Classical PCA has turned toward the cluster, so the cluster is not off its subspace any more. The flags
 # of ``TL1SubspacePCA`` are fitted attributes; for any other estimator :func:`tl1pca.diagnostics.diagnose`
 # computes them.
 

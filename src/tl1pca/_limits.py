@@ -5,7 +5,7 @@ The model is a plane with normal scores and normal noise, fitted to n rows:
 - The orthogonal distance of a row that was not in the fit has
   OD^2 = m D (1 + (1 + SD^2)/n): D is close to chi-square with h degrees of
   freedom over h, m is uncertain, and the plane is tilted by the noise.
-- A row in the fit has pulled the plane towards itself: OD^2 = m D (1 - l),
+- A row in the fit has pulled the plane toward itself: OD^2 = m D (1 - l),
   l = 1/n + SD^2/(n - 1) its leverage.
 - The variance of a fitted score holds noise that the component took for
   signal, which new rows do not have; with more columns than rows it is large.

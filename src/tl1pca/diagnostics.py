@@ -187,7 +187,7 @@ def limits(estimator: Any, level: float = 0.99, kind: str = "new", *, X: ArrayLi
 
     They come from the rows that took part in the fit alone, so that bad rows
     in the training data do not widen them. Rows of the fit lie nearer to the
-    subspace than new rows of the same kind, which have not pulled it towards
+    subspace than new rows of the same kind, which have not pulled it toward
     themselves: the two kinds have limits of their own.
 
     Parameters

@@ -1,7 +1,7 @@
 """The sets the directions live on: sphere, complement, Stiefel, sparse sphere, p-ball.
 
 Each has one question to answer: which of its points is largest in a given
-direction (the linear maximiser of a fixed-point step)?
+direction (the linear maximizer of a fixed-point step)?
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def tangent(gradient: Array, w: Array) -> Array:
 
 
 def polar(M: Array, near: Array | None = None) -> Array:
-    """Orthonormal polar factor: the maximiser of trace(W'M) over W'W = I.
+    """Orthonormal polar factor: the maximizer of trace(W'M) over W'W = I.
 
     It is unique when M has full column rank. Otherwise `near` decides: of all
-    maximisers the one closest to it, the limit of polar(M + e near) for small
+    maximizers the one closest to it, the limit of polar(M + e near) for small
     positive e. Without it rounding would choose.
     """
     U, s, Vt = linalg.svd(M, full_matrices=False)
@@ -117,7 +117,7 @@ def sphere_maximizer(v: Array, d: Array) -> Array:
 def ball_maximizer(v: Array, p: float, w: Array) -> Array:
     """Point of the unit p-sphere for the gradient v: Liang's step of Lp GPCA.
 
-    p > 1 is the exact linear maximiser (Hoelder), p = 1 a single coordinate,
+    p > 1 is the exact linear maximizer (Hoelder), p = 1 a single coordinate,
     p = inf the signs; for p < 1 the set is not convex and the published
     reweighting of the current point w is used.
     """

@@ -93,7 +93,7 @@ class Operator(BaseEstimator, ABC):
         return self.slope(u), self.curvature(u)
 
     def weight(self, u: Array) -> Array:
-        """psi(u)/u, the weight of a row in a majorise-minimise step, finite at zero."""
+        """psi(u)/u, the weight of a row in a majorise-minimize step, finite at zero."""
         return self.slope(u) / namespace(u).maximum(u, np.finfo(np.float64).tiny ** 0.25)
 
     def resolve(self, u: Array, weights: Array | None = None, near: float | None = None) -> Self:
@@ -101,7 +101,7 @@ class Operator(BaseEstimator, ABC):
         return self
 
     def rescaled(self, factor: float) -> Self:
-        """Operator for data multiplied by `factor` with the same maximiser."""
+        """Operator for data multiplied by `factor` with the same maximizer."""
         return self
 
     def value_scale(self, factor: float) -> float:

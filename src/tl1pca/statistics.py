@@ -150,7 +150,7 @@ def solve_tl1_scale(
 
 
 def tl1_scale_step(first: Array, second: Array, farthest: float = 3.0) -> Array:
-    """Newton step of log(alpha) towards ``mean q = 1/2``, from the means of q and of q^2."""
+    """Newton step of log(alpha) toward ``mean q = 1/2``, from the means of q and of q^2."""
     step = (0.5 - first) / np.maximum(first - second, 1e-300)
     return np.asarray(np.minimum(np.maximum(step, -farthest), farthest))
 

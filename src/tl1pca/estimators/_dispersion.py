@@ -62,7 +62,7 @@ class BaseDispersionPCA(CentredPCA):
 
 
 class DispersionPCA(BaseDispersionPCA):
-    """PCA that maximises the dispersion sum_i rho(x_i.w) of the scores.
+    """PCA that maximizes the dispersion sum_i rho(x_i.w) of the scores.
 
     The general form of `TL1PCA`, `L1PCA` and `LpPCA`: any operator, any
     solver, one component at a time or all at once.
@@ -163,7 +163,7 @@ class DispersionPCA(BaseDispersionPCA):
 class TL1PCA(BaseDispersionPCA):
     r"""Tl1PCA: PCA by maximisation of the transformed l1 dispersion (Yang et al. 2020).
 
-    Maximises :math:`\sum_i (a+1)|x_i^T w|/(a+|x_i^T w|)` over unit w, one
+    Maximizes :math:`\sum_i (a+1)|x_i^T w|/(a+|x_i^T w|)` over unit w, one
     component at a time. Each row counts at most a + 1, however far it lies.
 
     Bounded dispersion is more robust than the l1 and lp ones, and not fully
@@ -178,7 +178,7 @@ class TL1PCA(BaseDispersionPCA):
     a : float or "auto", default="auto"
         Shape of the operator in the units of the data, as in the paper. "auto"
         is free of units: a is the scale alpha of the projections, the root of
-        mean \|t\|/(alpha + \|t\|) = 1/2, and alpha is maximised.
+        mean \|t\|/(alpha + \|t\|) = 1/2, and alpha is maximized.
     center : None, "mean", "median", "spatial_median" or array-like, default="spatial_median"
         What to subtract; the paper's experiments subtract nothing (None).
     solver : {"auto", "paper"} or Solver, default="auto"

@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 class L1ReconstructionPCA(CentredPCA):
-    r"""L1-PCA: minimises :math:`\sum_{ij} |X - UV^T|_{ij}` (Baccini 1996, Ke and Kanade 2003, 2005).
+    r"""L1-PCA: minimizes :math:`\sum_{ij} |X - UV^T|_{ij}` (Baccini 1996, Ke and Kanade 2003, 2005).
 
     Resists single bad entries rather than bad rows, and takes missing values,
     as `TL1CellPCA` does, which resists both: NaN entries do not

@@ -67,7 +67,7 @@ def _decided(rows: Rows, operator: Operator, W: Array) -> int:
 
 
 class L1PCA(JointPowerPCA):
-    r"""PCA-L1: maximises :math:`\sum_{ij} |x_i^T w_j|` (Kwak 2008, Nie et al. 2011).
+    r"""PCA-L1: maximizes :math:`\sum_{ij} |x_i^T w_j|` (Kwak 2008, Nie et al. 2011).
 
     The published fixed point W <- polar(X' sign(XW)) from the classical
     principal axes: finite, never descending, a local maximum. Above 5000 rows
@@ -138,7 +138,7 @@ class L1PCA(JointPowerPCA):
 
 
 class LpPCA(JointPowerPCA):
-    r"""PCA-Lp: maximises :math:`\sum_{ij} |x_i^T w_j|^p` (Kwak 2014).
+    r"""PCA-Lp: maximizes :math:`\sum_{ij} |x_i^T w_j|^p` (Kwak 2014).
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class LpPCA(JointPowerPCA):
 
 
 class GeneralizedLpPCA(ObliquePCA):
-    r"""Lp GPCA: maximises :math:`\sum_i |x_i^T w|^s` over :math:`\|w\|_p = 1` (Liang et al. 2013).
+    r"""Lp GPCA: maximizes :math:`\sum_i |x_i^T w|^s` over :math:`\|w\|_p = 1` (Liang et al. 2013).
 
     The published fixed point, one component after the other on deflated
     rows. Components have p-norm one and are not orthogonal to each other

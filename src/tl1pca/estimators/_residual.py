@@ -19,7 +19,7 @@ _WEIGHTS = {"huber": Huber, "l1": Lp, "cauchy": Cauchy}
 
 
 class BaseResidualPCA(CentredPCA):
-    """Composition of an operator with majorise-minimise; a preset says which operator."""
+    """Composition of an operator with majorise-minimize; a preset says which operator."""
 
     tol: float
     max_iter: int
@@ -50,10 +50,10 @@ class BaseResidualPCA(CentredPCA):
 
 
 class ResidualPCA(BaseResidualPCA):
-    r"""PCA that minimises :math:`\sum_i \rho(r_i)`, r the distance of a row to the subspace.
+    r"""PCA that minimizes :math:`\sum_i \rho(r_i)`, r the distance of a row to the subspace.
 
     Rotation equivariant and joint in the components. Solved by reweighted
-    PCA (majorise-minimise) from the classical principal axes; the objective
+    PCA (majorise-minimize) from the classical principal axes; the objective
     never increases. The components are ordered as in PCA, by the scatter of
     the reweighted rows.
 
@@ -80,7 +80,7 @@ class ResidualPCA(BaseResidualPCA):
         Orthonormal rows, the largest entry of each positive.
     mean_ : ndarray of shape (n_features,)
     objective_ : float
-        The minimised sum.
+        The minimized sum.
     objective_path_ : list of one ndarray
         Non-increasing.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
@@ -125,7 +125,7 @@ class ResidualPCA(BaseResidualPCA):
 class R1PCA(BaseResidualPCA):
     r"""R1-PCA: rotation invariant l1 PCA (Ding, Zhou, He and Zha 2006).
 
-    A preset of `ResidualPCA`: minimises the sum of an operator of the row
+    A preset of `ResidualPCA`: minimizes the sum of an operator of the row
     distances to the subspace.
 
     Parameters
@@ -150,7 +150,7 @@ class R1PCA(BaseResidualPCA):
         Orthonormal rows, the largest entry of each positive.
     mean_ : ndarray of shape (n_features,)
     objective_ : float
-        The minimised sum.
+        The minimized sum.
     objective_path_ : list of one ndarray
         Non-increasing.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)

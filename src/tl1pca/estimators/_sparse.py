@@ -57,7 +57,7 @@ class BaseSparsePCA(ObliquePCA):
 
 
 class SparseLpPCA(BaseSparsePCA):
-    r"""lpSPCA: maximises :math:`\sum_i |x_i^T w|^p` with few non-zero loadings (Li, Chen and Shao 2017).
+    r"""lpSPCA: maximizes :math:`\sum_i |x_i^T w|^p` with few non-zero loadings (Li, Chen and Shao 2017).
 
     One component after the other on deflated rows. With p = 1 it is the robust
     sparse PCA of Meng, Zhao and Xu (2012). Sparse components are not orthogonal

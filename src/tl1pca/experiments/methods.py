@@ -188,7 +188,7 @@ def raw_pixels() -> Method:
 
 
 def lp_ascent(values: tuple[float, ...]) -> Method:
-    """The objective of PCA-Lp, maximised by a monotone ascent instead of the published fixed point."""
+    """The objective of PCA-Lp, maximized by a monotone ascent instead of the published fixed point."""
     return Method(LP_ASCENT, LpPCA(greedy=True, center=None), "p", values)
 
 

@@ -65,7 +65,7 @@ class CellLoss:
     Attributes
     ----------
     row_scale : float
-        S, fixed while the loss is minimised.
+        S, fixed while the loss is minimized.
     """
 
     row_scale: float

@@ -1,12 +1,12 @@
 """Entrywise L1 fitting: alternating L1-PCA, and the exact hyperplanes of L1-PCA*.
 
-Published: L1-PCA (Baccini, Besse & de Falguerolles 1996; Ke & Kanade 2003, 2005) minimises the sum of
+Published: L1-PCA (Baccini, Besse & de Falguerolles 1996; Ke & Kanade 2003, 2005) minimizes the sum of
 ``|X - U V'|`` over the observed entries by alternating least-absolute-deviation (LAD) regressions, as linear
 programs ("lp") or one coefficient at a time by weighted medians ("median"). L1-PCA* (Brooks, Dula & Boone
 2013) finds the best L1 hyperplane exactly, moves the points onto it, and repeats inside it.
 
 Ours: the start. Both alternations stop where no single block improves, so from an SVD they often keep the
-gross errors they should reject; we first minimise ``sum sqrt(r^2 + eps^2)`` for decreasing eps. With `start`
+gross errors they should reject; we first minimize ``sum sqrt(r^2 + eps^2)`` for decreasing eps. With `start`
 given, only the published sweeps run. Ours too are the rotation of the factors to principal axes, which
 leaves ``U V'`` as it is, and solving the LPs through their duals.
 
@@ -125,7 +125,7 @@ def fit_l1_low_rank(
     tol: float = 1e-8,
     start: ArrayLike | None = None,
 ) -> LowRankResult:
-    """Minimise ``sum_i w_i sum_j |x_ij - u_i'v_j|`` over the observed entries (L1-PCA).
+    """Minimize ``sum_i w_i sum_j |x_ij - u_i'v_j|`` over the observed entries (L1-PCA).
 
     The problem is not convex; the result is a local minimum. L1 bounds the pull of an entry, not its
     leverage: once the gross errors of one column (or row) weigh more than a true component, spending a

@@ -1,9 +1,9 @@
-"""Fixed points: linearise the objective at W and take the linear maximiser.
+"""Fixed points: linearize the objective at W and take the linear maximizer.
 
 For a convex operator the linearisation lies below the objective, so the
 iteration never descends (p >= 1). For p < 1 it need not even converge: the
 published rule is kept as it is, and `SphereAscent` or `StiefelAscent`
-maximise the same objective soundly. With many rows a convex operator takes
+maximize the same objective soundly. With many rows a convex operator takes
 the shorter way of `frame_ascent` to a fixed point.
 """
 

@@ -35,7 +35,7 @@ FIRST_PART = 8
 
 
 def frame_ascent(objective: Dispersion, n_columns: int, tol: float, max_iter: int) -> Solution:
-    """Maximise sum_ij rho(|x_i.w_j|) over orthonormal columns, for a convex operator.
+    """Maximize sum_ij rho(|x_i.w_j|) over orthonormal columns, for a convex operator.
 
     Parameters
     ----------
