@@ -214,14 +214,15 @@ def dispersion(rows: Rows, operator: Operator) -> Dispersion:
 
 @dataclass(frozen=True)
 class Quotient:
-    """above(w) / below(w), to be maximized: two dispersions, of two sets of rows.
+    """above(w) / (below(w) + ridge), to be maximized: two dispersions, of two sets of rows.
 
     What is supervised: the rows above lie between the groups, those below
-    within them. In w it has the gradient (G_above - F G_below) / below.
+    within them. In w it has the gradient (G_above - F G_below) / (below + ridge).
     """
 
     above: Dispersion
     below: Dispersion
+    ridge: float = 0.0
 
     sense: ClassVar[float] = 1.0
 
@@ -234,22 +235,21 @@ class Quotient:
         return self.above.operator
 
     def value(self, W: Array) -> Array:
-        return np.asarray(self.above.value(W) / self.below.value(W))
+        return np.asarray(self.above.value(W) / (self.below.value(W) + self.ridge))
 
     def value_and_gradient(self, W: Array, near: Evaluation | None = None) -> Evaluation:
         top, bottom = self.above.value_and_gradient(W), self.below.value_and_gradient(W)
-        quotient = top.values / bottom.values
-        return Evaluation(
-            W, quotient, (top.gradient - quotient * bottom.gradient) / bottom.values, self.operator
-        )
+        below = bottom.values + self.ridge
+        quotient = top.values / below
+        return Evaluation(W, quotient, (top.gradient - quotient * bottom.gradient) / below, self.operator)
 
     def on(self, rows: Rows) -> Quotient:
         """The same with other rows above."""
-        return Quotient(self.above.on(rows), self.below)
+        return Quotient(self.above.on(rows), self.below, self.ridge)
 
     def deflated(self, W: Array) -> Quotient:
         """The same on what the directions W leave of both sets."""
-        return Quotient(self.above.deflated(W), self.below.deflated(W))
+        return Quotient(self.above.deflated(W), self.below.deflated(W), self.ridge)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from math import prod
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,12 +19,13 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from .._arrays import is_array, to_numpy
 from ..extraction import greedy
+from ..geometry import unit
 from ..location import locate
 from ..objectives import Dispersion, Quotient
 from ..operators import TL1
 from ..rows import DenseRows
 from ..solvers import QuotientAscent
-from ..statistics import tl1_scale
+from ..statistics import tl1_scale, weighted_median
 from ._base import signed_rows
 from ._composed import Transformer, check_choice, new_rows
 from ._containers import as_numbers
@@ -33,8 +34,12 @@ from ._fitted import Fitted, all_or_nothing
 
 Array = NDArray[Any]
 
-#: What a="auto" is, in Tl1 scales of the rows within along Fisher's direction.
+#: What a="auto" is, in Tl1 scales of the rows within.
 AUTO_SHAPE = 3.0
+#: What shrinkage="auto" is where `a` is not given in the units of the data.
+AUTO_SHRINKAGE = 0.9
+#: Reweightings of the scatter within the classes, and its least shrinkage, which keeps it regular.
+SCATTER_STEPS, LEAST_SHRINKAGE = 10, 1e-6
 
 
 class TL1LDA(ClassifierMixin, Transformer):
@@ -49,9 +54,16 @@ class TL1LDA(ClassifierMixin, Transformer):
     the gradient in the published program is right for a = 1 only). Classes are
     predicted by the nearest class center among the features.
 
-    Directions are orthonormal, and not uncorrelated within the classes as
-    those of scikit-learn's LinearDiscriminantAnalysis: `n_components` may exceed
-    the number of classes less one.
+    This quotient, as published, overfits: it is largest where as many rows
+    within vanish as there are dimensions less one, and it looks for columns
+    that hardly vary within the classes. With `shrinkage` :math:`\gamma > 0`, the
+    default, rows are first made spherical within their classes, as in Fisher's
+    analysis, by a scatter that gives far rows little weight and is shrunk as
+    Ledoit and Wolf do, and to the denominator S(w) comes
+    :math:`\gamma/(1-\gamma)` times its mean over the axes.
+
+    Directions are orthonormal as published, or uncorrelated within the classes
+    with shrinkage; `n_components` may exceed the number of classes less one.
 
     Parameters
     ----------
@@ -59,9 +71,13 @@ class TL1LDA(ClassifierMixin, Transformer):
         Number of directions; None is the number of classes less one, at most
         the number of features.
     a : float or "auto", default="auto"
-        Shape of the operator, in the units of the data; "auto" is three times
-        the Tl1 scale of the rows within along Fisher's direction. A small `a`
-        only counts rows within that vanish.
+        Shape of the operator, in the units of the data or, with shrinkage, of
+        rows whose scatter within the classes is one; "auto" is three times the
+        Tl1 scale of the rows within, without shrinkage along Fisher's direction.
+        A small `a` only counts rows within that vanish.
+    shrinkage : float in [0, 1), None or "auto", default="auto"
+        None or 0 is the published quotient. "auto" is 0.9 for ``a="auto"``, and
+        None for a number `a`.
     center : {"mean", "median", "spatial_median"}, default="mean"
         Centers of the classes and of all rows; the mean is published, and not
         robust.
@@ -76,11 +92,12 @@ class TL1LDA(ClassifierMixin, Transformer):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features)
-        Orthonormal rows, the largest entry of each positive; of length width
-        for images.
     scalings_ : ndarray of shape (n_features, n_components_)
-        The same as columns.
+        Directions as columns, the largest entry of each positive; with
+        shrinkage of such a length that features vary by about one within the
+        classes. For images they have width rows.
+    components_ : ndarray of shape (n_components_, n_features)
+        The same as rows of length one.
     classes_ : ndarray of shape (n_classes,)
     priors_ : ndarray of shape (n_classes,)
         Shares of the classes.
@@ -92,10 +109,12 @@ class TL1LDA(ClassifierMixin, Transformer):
         Shape that was used.
     objective_path_ : list of ndarray
         Quotients on the way, one array for each direction.
+    shrinkage_ : float
+        Shrinkage that was used.
     n_reduced_ : int
         Principal axes that the directions were sought in: less than the number
-        of features where the rows within do not span the space, which would
-        make the quotient infinite.
+        of features where the rows do not span the space or, without
+        shrinkage, the rows within do not, which would make the quotient infinite.
     n_components_, n_iter_, n_features_in_ : int
     converged_ : bool
 
@@ -109,12 +128,13 @@ class TL1LDA(ClassifierMixin, Transformer):
     """
 
     _fitted: ClassVar[dict[str, Fitted]] = {
-        "components_": Fitted(shape="kw"),
+        "scalings_": Fitted(shape="wk"),
         "classes_": Fitted(object, shape="c"),
         "priors_": Fitted(shape="c", least=0, most=1),
         "means_": Fitted(shape="cd"),
         "xbar_": Fitted(shape="d"),
         "a_": Fitted(least=0),
+        "shrinkage_": Fitted(least=0, most=1),
         "objective_path_": Fitted(list),
         "n_reduced_": Fitted(int, least=1),
         "n_iter_": Fitted(int, least=1),
@@ -127,6 +147,7 @@ class TL1LDA(ClassifierMixin, Transformer):
         n_components: int | None = None,
         *,
         a: float | str = "auto",
+        shrinkage: float | str | None = "auto",
         center: str = "mean",
         image_shape: Sequence[int] | None = None,
         tol: float = 1e-6,
@@ -135,6 +156,7 @@ class TL1LDA(ClassifierMixin, Transformer):
     ):
         self.n_components = n_components
         self.a = a
+        self.shrinkage = shrinkage
         self.center = center
         self.image_shape = image_shape
         self.tol = tol
@@ -146,9 +168,17 @@ class TL1LDA(ClassifierMixin, Transformer):
         TL1(a=self.a).check()
         check_choice("center", self.center, ("mean", "median", "spatial_median"))
         check_iteration(self.tol, self.max_iter)
+        s = self.shrinkage
+        if s is not None and s != "auto" and not (isinstance(s, Real) and 0 <= s < 1):
+            raise ValueError(f"shrinkage must be None, 'auto' or a number in [0, 1), got {s!r}.")
         k = self.n_components
         if k is not None and (not isinstance(k, Integral) or isinstance(k, bool) or k < 1):
             raise ValueError(f"n_components must be None or a positive integer, got {k!r}.")
+
+    def _shrinkage(self) -> float:
+        if self.shrinkage == "auto":  # a number is in the units of the data, and so is the published form
+            return AUTO_SHRINKAGE if isinstance(self.a, str) else 0.0
+        return float(self.shrinkage or 0.0)
 
     def _width(self, n_features: int) -> int:
         """Length of the rows that directions are in the space of."""
@@ -197,21 +227,23 @@ class TL1LDA(ClassifierMixin, Transformer):
         lines = A.shape[1] // width
         above = DenseRows((means - xbar).reshape(-1, width), weights=np.repeat(counts, lines))
         below = DenseRows((A - means[labels]).reshape(-1, width), weights=np.repeat(v, lines))
-        above, below, P = _reduced(((A - xbar) * np.sqrt(v)[:, None]).reshape(-1, width), above, below)
-        operator = self._settled(above, below)
-        objective = Quotient(Dispersion(above, operator), Dispersion(below, operator))
+        total = ((A - xbar) * np.sqrt(v)[:, None]).reshape(-1, width)
+        shrinkage = self._shrinkage()
+        above, below, P = (_spherical if shrinkage else _reduced)(total, above, below)
+        operator = self._settled(above, below, bool(shrinkage))
+        objective = _quotient(above, below, operator, shrinkage)
         solver = QuotientAscent(tol=self.tol, max_iter=self.max_iter)
         if k > P.shape[1]:
             raise ValueError(
                 f"n_components={k} exceeds the {P.shape[1]} dimensions that the rows within the classes span."
             )
         found = greedy(objective, solver, k, check_random_state(self.random_state))
-        self.components_ = signed_rows(P @ np.asarray(found.W)).astype(dtype)
+        self.scalings_ = np.ascontiguousarray(signed_rows(P @ np.asarray(found.W)).T.astype(dtype))
         self.n_iter_ = max(1, *(len(path) - 1 for path in found.paths))
         self.objective_path_ = [np.asarray(path) for path in found.paths]
         self.means_, self.xbar_ = means.astype(dtype), xbar.astype(dtype)
         self.priors_ = (counts / counts.sum()).astype(dtype)
-        self.a_, self.n_reduced_ = float(operator.a), int(P.shape[1])
+        self.a_, self.shrinkage_, self.n_reduced_ = float(operator.a), shrinkage, int(P.shape[1])
         self.n_components_, self.converged_ = k, bool(found.converged)
         if not self.converged_:
             warnings.warn(
@@ -245,36 +277,40 @@ class TL1LDA(ClassifierMixin, Transformer):
         weights = None if (v == 1.0).all() else v
         return np.asarray(locate(DenseRows(A, weights=weights), self.center))
 
-    def _settled(self, above: DenseRows, below: DenseRows) -> TL1:
+    def _settled(self, above: DenseRows, below: DenseRows, spherical: bool) -> TL1:
         if not isinstance(self.a, str):
             return TL1(a=float(self.a))
         S, B = below.array(), above.array()
         u, n = below.weights, above.weights
+        if spherical:  # all directions are alike
+            t = np.abs(S).ravel()
+            return TL1().at(AUTO_SHAPE * float(tl1_scale(t, np.repeat(u, S.shape[1]))), float(t.max()))
         scatter, between = (S.T * u) @ S, (B.T * n) @ B
         w = linalg.eigh(between, scatter)[1][:, -1]
         t = np.abs(S @ w) / np.linalg.norm(w)
         return TL1().at(AUTO_SHAPE * float(tl1_scale(t, u)), float(t.max()))
 
     def _check_fitted(self) -> None:
-        width = self._width(self.n_features_in_)
-        W = self.components_.astype(np.float64)
-        if W.shape[1] != width or np.abs(W @ W.T - np.eye(len(W))).max() > 1e-3:
-            raise ValueError("components_ are not orthonormal rows of the right length.")
+        W = self.scalings_.astype(np.float64)
+        if len(W) != self._width(self.n_features_in_) or not np.abs(W).max(axis=0).all():
+            raise ValueError("scalings_ are not directions of the right length.")
+        if not self.shrinkage_ and np.abs(W.T @ W - np.eye(W.shape[1])).max() > 1e-3:
+            raise ValueError("scalings_ are not orthonormal.")
         if len(self.classes_) < 2:
             raise ValueError("There are fewer than two classes.")
 
     # ---------------------------------------------------------------- prediction
     @property
-    def scalings_(self) -> Array:
-        """Directions as columns."""
-        return self.components_.T
+    def components_(self) -> Array:
+        """Directions as rows of length one."""
+        return np.ascontiguousarray(unit(self.scalings_).T)
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.n_features_in_ // self.components_.shape[1] * self.n_components_)
+        return int(self.n_features_in_ // len(self.scalings_) * self.n_components_)
 
     def _features(self, A: Array) -> Array:
-        d, width = A.shape[1], self.components_.shape[1]
+        d, width = A.shape[1], len(self.scalings_)
         lines = (A - self.xbar_).reshape(len(A), d // width, width)
         return (lines @ self.scalings_).reshape(len(A), -1)
 
@@ -342,6 +378,48 @@ def _reduced(total: Array, above: DenseRows, below: DenseRows) -> tuple[DenseRow
         axes = linalg.svd(total, full_matrices=False)[2].T if axes is None else axes
         P = axes[:, : min(rank, axes.shape[1])]
     return DenseRows(B @ P, weights=above.weights), DenseRows(S @ P, weights=below.weights), P
+
+
+def _spherical(total: Array, above: DenseRows, below: DenseRows) -> tuple[DenseRows, DenseRows, Array]:
+    """Both sets of rows in coordinates of the span of all rows in which those within are spherical."""
+    S, B = below.array(), above.array()
+    if not S.any():
+        raise ValueError(
+            "The rows of each class are all equal: the quotient is infinite, and any rule tells them."
+        )
+    _, s, axes = linalg.svd(total, full_matrices=False)
+    axes = axes[s > 1e-9 * s.max()].T
+    e, Q = linalg.eigh(_shrunk_scatter(S @ axes, below.weights))
+    P = axes @ (Q / np.sqrt(e))
+    return DenseRows(B @ P, weights=above.weights), DenseRows(S @ P, weights=below.weights), P
+
+
+def _shrunk_scatter(S: Array, u: Array) -> Array:
+    """Scatter of rows by weights 1/(1 + d^2)^2, d their distance in medians, shrunk (Ledoit and Wolf 2004)."""
+    n, r = float(u.sum()), S.shape[1]
+    V = np.eye(r)
+    for _ in range(SCATTER_STEPS):
+        square, middle = _squared_distances(S, u, V)
+        Y = S / (1.0 + square / middle)[:, None]
+        C = (Y.T * u) @ Y / n
+        mean = float(np.trace(C)) / r
+        apart = float(((C - mean * np.eye(r)) ** 2).sum())
+        error = (float(u @ (Y**2).sum(axis=1) ** 2) / n - float((C**2).sum())) / n
+        gamma = min(1.0, max(LEAST_SHRINKAGE, error / apart)) if apart > 0 else 1.0
+        V = ((1.0 - gamma) * C + gamma * mean * np.eye(r)) / mean
+    return V * (_squared_distances(S, u, V)[1] / r)
+
+
+def _squared_distances(S: Array, u: Array, V: Array) -> tuple[Array, float]:
+    """Squared distances of rows by the scatter V, and a typical one: half of the rows may be at the center."""
+    square = np.einsum("ij,ji->i", S, linalg.solve(V, S.T, assume_a="pos"))
+    return square, float(weighted_median(square, u)) or float(square.max())
+
+
+def _quotient(above: DenseRows, below: DenseRows, operator: TL1, shrinkage: float) -> Quotient:
+    top, bottom = Dispersion(above, operator), Dispersion(below, operator)
+    mean = float(np.mean(bottom.value(np.eye(below.shape[1])))) if shrinkage else 0.0
+    return Quotient(top, bottom, ridge=shrinkage / (1.0 - shrinkage) * mean)
 
 
 def _rank(A: Array) -> int:

@@ -8,7 +8,8 @@ below spread over a width h a step maximizes over the sphere
     (G + beta w0)'w - F0/2 w'S w,   S = sum_i v_i psi(u_i)/u_i x_i x_i',   u_i = sqrt(t_i^2 + h^2),
 
 which lies below above(w) - F0 below(w) and touches it at w0, so that the
-quotient never falls; beta as in `sparse`. Then h goes to zero.
+quotient never falls; beta as in `sparse`. Then h goes to zero. A ridge of the
+quotient is a constant on the sphere and changes F0 alone.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ Array = NDArray[Any]
 #: Widths of the kinks in median scores of the rows below; at all but the last a few steps follow.
 WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-5, 1e-8)
 ROUGH_STEPS, ROUGH_GAIN = 10, 1e-4
+#: Widths that are enough with a ridge, which takes the maximum off the vertices.
+N_RIDGE = 6
 #: Starts that are ascended at the first widths, and those that go on.
 N_STARTS, N_ROUGH, N_KEPT = 6, 2, 2
 #: The shift grows by this factor from its least share of the bound.
@@ -45,9 +48,9 @@ class QuotientAscent(Solver):
     """Monotone ascent of a `Quotient` on the sphere, from several starts.
 
     Starts are Fisher's directions, those of the rows above, these turned by the
-    scatter below, and vertices that are drawn. Directions stay in the span of the rows below, where the
-    quotient is finite. The recorded path holds the best quotient, without
-    smoothing, after each width.
+    scatter below, and, without a ridge, vertices that are drawn. Directions stay
+    where the quotient is finite: without a ridge in the span of the rows below.
+    The recorded path holds the best quotient, without smoothing, after each width.
 
     Parameters
     ----------
@@ -89,11 +92,15 @@ class QuotientAscent(Solver):
                 climb.at(width, ROUGH_STEPS, ROUGH_GAIN)
         found = sorted(found, key=lambda climb: -climb.path[-1])[:N_KEPT]
         for climb in found:
-            for width in WIDTHS[N_ROUGH:-1]:
+            widths = WIDTHS[:N_RIDGE] if problem.ridge else WIDTHS
+            for width in widths[N_ROUGH:-1]:
                 climb.at(width, ROUGH_STEPS, ROUGH_GAIN)
-            climb.at(WIDTHS[-1], self.max_iter, self.tol)
-            climb.to(problem.vertex(climb.w))
-        winner = max(found, key=lambda climb: climb.path[-1])
+            climb.at(widths[-1], self.max_iter, self.tol)
+            if not problem.ridge:
+                climb.to(problem.vertex(climb.w))
+        # Of those that the tolerance does not tell apart the first one, not the one that rounding favors.
+        enough = max(climb.path[-1] for climb in found) * (1.0 - self.tol)
+        winner = next(climb for climb in found if climb.path[-1] >= enough)
         W = (V @ unit(winner.best))[:, None].astype(objective.rows.dtype)
         return solution(W, winner.path, winner.done)
 
@@ -108,8 +115,7 @@ class _Climb:
 
     def at(self, width: float, max_iter: int, tol: float) -> None:
         """Steps with the kinks below spread, until one gains less than tol."""
-        below = self.problem.below
-        size = float(weighted_median(np.abs(below @ self.w), self.problem.u)) or float(np.abs(below).max())
+        size = self.problem.size(self.w)
         value, self.done = self.problem.smoothed_quotient(self.w, width * size), False
         for _ in range(max_iter):
             new, reached = self.problem.step(self.w, value, width * size)
@@ -129,39 +135,50 @@ class _Climb:
 
 @dataclass(frozen=True)
 class _Problem:
-    """The two sets of rows in a basis of the span of those below, with their weights."""
+    """The two sets of rows in a basis of their span, with their weights."""
 
     above: Array
     below: Array
     v: Array
     u: Array
     operator: Operator
+    ridge: float
 
     @classmethod
     def of(cls, objective: Quotient) -> tuple[_Problem, Array]:
         (B, v), (S, u) = (_rows(part.rows) for part in (objective.above, objective.below))
-        _, s, Vt = linalg.svd(S, full_matrices=False)
+        _, s, Vt = linalg.svd(np.vstack([B, S]) if objective.ridge else S, full_matrices=False)
         V = Vt[s > 1e-10 * s.max(initial=0.0)].T
         if not V.shape[1]:
             raise ValueError("The rows below are all zero: the quotient is infinite everywhere.")
-        return cls(B @ V, S @ V, v, u, objective.operator), V
+        return cls(B @ V, S @ V, v, u, objective.operator, objective.ridge), V
 
     def quotient(self, W: Array) -> Array:
         value = self.operator.value
-        below = self.u @ value(np.abs(self.below @ W))
+        below = self.u @ value(np.abs(self.below @ W)) + self.ridge
         return np.asarray(self.v @ value(np.abs(self.above @ W))) / np.maximum(below, np.finfo(float).tiny)
 
     def smoothed_quotient(self, w: Array, h: float) -> float:
-        below = float(self.u @ Smoothed(self.operator, h).value(self.below @ w))
+        below = float(self.u @ Smoothed(self.operator, h).value(self.below @ w)) + self.ridge
         return float(self.v @ self.operator.value(np.abs(self.above @ w))) / below
+
+    def size(self, w: Array) -> float:
+        """What widths are in units of: the median score below; with a ridge that of no direction in particular,
+        as the scores themselves may all vanish."""
+        if self.ridge:
+            return float(np.sqrt(self.u @ (self.below**2).mean(axis=1) / self.u.sum()))
+        return float(weighted_median(np.abs(self.below @ w), self.u)) or float(np.abs(self.below).max())
 
     def starts(self, rng: np.random.RandomState) -> Array:
         """Unit columns: Fisher's directions, rows above, as they are and turned, and vertices."""
         scatter = (self.below.T * self.u) @ self.below
+        if self.ridge:
+            scatter += np.trace(scatter) / len(scatter) * np.eye(len(scatter))
         between = (self.above.T * self.v) @ self.above
         few = min(len(scatter), len(self.above))
         first = len(scatter) - few
-        fisher = linalg.eigh(between, scatter, subset_by_index=(first, len(scatter) - 1))[1]
+        strength, fisher = linalg.eigh(between, scatter, subset_by_index=(first, len(scatter) - 1))
+        fisher = fisher[:, strength > 1e-9 * strength.max()]  # the others are none but roundings
         turned = linalg.solve(scatter, self.above.T, assume_a="pos")
         # Each row once, in an order of its own: rows that are repeated are weights.
         rounded = np.round(self.below / np.abs(self.below).max(), 9)
@@ -202,7 +219,7 @@ class _Problem:
     def _drawn(self) -> int:
         """Vertices that are drawn: fewer where each costs more."""
         r = self.below.shape[1]
-        return 0 if r < 2 else min(N_VERTICES, VERTEX_WORK // r**3)
+        return 0 if r < 2 or self.ridge else min(N_VERTICES, VERTEX_WORK // r**3)
 
     def _vertex(self, index: Array) -> Array:
         """A direction orthogonal to some rows below, fewer than there are dimensions."""
