@@ -38,11 +38,13 @@ ESTIMATORS = [
     tl1pca.L1BestFitPCA(),
     tl1pca.IncrementalTL1PCA(),
     tl1pca.TL1SubspacePCA(random_state=0),
+    tl1pca.SparseTL1SubspacePCA(),
     tl1pca.TL1CellPCA(random_state=0),
 ]
 
 #: Those that fit another estimator or to another space, with tests of their own and scikit-learn's checks.
 COMPOSED = [
+    tl1pca.SparseTL1SubspacePCA(n_nonzero=2),
     tl1pca.EulerPCA(),
     tl1pca.ImagePCA(),
     tl1pca.KernelizedPCA(),

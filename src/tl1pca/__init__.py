@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ResidualPCA,
         SparseLpPCA,
         SparseTL1PCA,
+        SparseTL1SubspacePCA,
         TL1CellPCA,
         TL1SubspacePCA,
     )
@@ -56,6 +57,7 @@ __all__ = [
     "ResidualPCA",
     "SparseLpPCA",
     "SparseTL1PCA",
+    "SparseTL1SubspacePCA",
     "TL1CellPCA",
     "TL1SubspacePCA",
     "__version__",

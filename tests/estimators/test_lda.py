@@ -76,7 +76,9 @@ def test_fit_and_predict():
         np.testing.assert_allclose(np.linalg.norm(lda.components_, axis=1), 1.0)
         np.testing.assert_allclose(lda.transform(X), (X - lda.xbar_) @ lda.scalings_, atol=1e-12)
         assert all((np.diff(path) >= 0).all() for path in lda.objective_path_)
-        assert clone(lda).set_params(n_components=4).fit(X, y).n_components_ == 4  # more than classes less one
+        assert (
+            clone(lda).set_params(n_components=4).fit(X, y).n_components_ == 4
+        )  # more than classes less one
         if not lda.shrinkage_:
             np.testing.assert_allclose(lda.components_ @ lda.components_.T, np.eye(2), atol=1e-12)
             np.testing.assert_allclose(lda.scalings_, lda.components_.T, atol=1e-15)

@@ -11,7 +11,7 @@ from ._lda import TL1LDA
 from ._lp import L1PCA, GeneralizedLpPCA, LpPCA
 from ._regularized import RegularizedL1PCA
 from ._residual import R1PCA, ResidualPCA
-from ._sparse import SparseLpPCA, SparseTL1PCA
+from ._sparse import SparseLpPCA, SparseTL1PCA, SparseTL1SubspacePCA
 from ._subspace import TL1SubspacePCA
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "ResidualPCA",
     "SparseLpPCA",
     "SparseTL1PCA",
+    "SparseTL1SubspacePCA",
     "TL1CellPCA",
     "TL1SubspacePCA",
 ]

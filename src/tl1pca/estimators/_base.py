@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,7 @@ from ._prediction import BasePCA
 
 Array = NDArray[Any]
 Center = str | Sequence[float] | Array | None
+Fit = TypeVar("Fit")
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,7 @@ class CentredPCA(BasePCA, ABC):
             data = open_data(self, X, sample_weight)
             with data.rows.threads():
                 self._fit(data)
-        if is_foreign(X):  # the host may have solved it
-            for name, value in vars(self).items():
-                if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-                    setattr(self, name, asarray_like(value, X))
-        return self
+        return give_back(self, X)
 
     def _fit(self, data: Data) -> None:
         rows, observed = data.rows, data.observed
@@ -196,15 +193,29 @@ class CentredPCA(BasePCA, ABC):
             )
 
 
+def give_back(estimator: Fit, X: Any) -> Fit:
+    """The fit with its numbers in arrays of the library that X is of: the host may have solved it."""
+    if is_foreign(X):
+        for name, value in vars(estimator).items():
+            if isinstance(value, np.ndarray) and value.dtype.kind in "fi":
+                setattr(estimator, name, namespace(X).asarray(value, device=X.device))
+    return estimator
+
+
 class ObliquePCA(CentredPCA):
     """Base of methods whose loadings are not orthonormal: scores are least squares onto their span."""
 
     _oblique = True
 
     def _check_components(self, W: Array) -> None:
-        longest = np.abs(W).max(axis=1)
-        if not ((longest > 0) & (longest <= 1 + 1e-3)).all():
-            raise ValueError("components_ are not of length one.")
+        check_unit_rows(W)
+
+
+def check_unit_rows(W: Array) -> None:
+    """Error for components that no fit of an oblique method has, as in a forged file."""
+    longest = np.abs(W).max(axis=1)
+    if not ((longest > 0) & (longest <= 1 + 1e-3)).all():
+        raise ValueError("components_ are not of length one.")
 
 
 def _explained(rows: Rows, W: Array) -> tuple[Array, Array, int]:

@@ -395,7 +395,7 @@ def _spherical(total: Array, above: DenseRows, below: DenseRows) -> tuple[DenseR
 
 
 def _shrunk_scatter(S: Array, u: Array) -> Array:
-    """Scatter of rows by weights 1/(1 + d^2)^2, d their distance in medians, shrunk (Ledoit and Wolf 2004)."""
+    """Scatter of rows by weights 1/(1 + d^2)^2, d the distance in medians, shrunk (Ledoit and Wolf 2004)."""
     n, r = float(u.sum()), S.shape[1]
     V = np.eye(r)
     for _ in range(SCATTER_STEPS):
@@ -411,7 +411,7 @@ def _shrunk_scatter(S: Array, u: Array) -> Array:
 
 
 def _squared_distances(S: Array, u: Array, V: Array) -> tuple[Array, float]:
-    """Squared distances of rows by the scatter V, and a typical one: half of the rows may be at the center."""
+    """Squared distances of rows by the scatter V, and a typical one: half of them may be zero."""
     square = np.einsum("ij,ji->i", S, linalg.solve(V, S.T, assume_a="pos"))
     return square, float(weighted_median(square, u)) or float(square.max())
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from .._arrays import to_numpy
 from ..extraction import Extraction, greedy
+from ..geometry import project_out, unit
 from ..objectives import dispersion
 from ..operators import TL1, Lp, Operator
-from ..rows import Lift, Rows
-from ..solvers import GramFixedPoint, Solver, SparseAscent, SparseFixedPoint
-from ._base import Center, ObliquePCA, Problem, product
+from ..rows import Lift, Rows, safe_factor
+from ..solvers import GramFixedPoint, Solver, SparseAscent, SparseFixedPoint, sparse_loadings
+from ._base import Center, ObliquePCA, Problem, check_unit_rows, give_back, product, signed_rows
 from ._composed import check_choice
 from ._dispersion import check_iteration
 from ._fitted import Fitted
+from ._input import Data
+from ._subspace import TL1SubspacePCA
 
 Array = NDArray[Any]
 
@@ -42,9 +46,7 @@ class BaseSparsePCA(ObliquePCA):
 
     def _check_parameters(self) -> None:
         self._operator().check()
-        s = self.n_nonzero
-        if s is not None and (not isinstance(s, Integral) or isinstance(s, bool) or s < 1):
-            raise ValueError(f"n_nonzero must be None or a positive integer, got {s!r}.")
+        check_n_nonzero(self.n_nonzero)
 
     def _solve(self, problem: Problem) -> Extraction:
         rows, d = problem.rows, problem.rows.shape[1]
@@ -239,3 +241,162 @@ class SparseTL1PCA(BaseSparsePCA):
             self.a_ = product(last, dtype=problem.rows.dtype)
         else:
             self.a_ = np.full(self.n_components_, float(self.a), dtype=problem.rows.dtype)
+
+
+class SparseTL1SubspacePCA(TL1SubspacePCA):
+    """TL1SubspacePCA with few non-zero loadings: the residual side of the sparse methods.
+
+    Ours. `TL1SubspacePCA` says which rows are trusted, with which weights, and
+    about which center; on these rows the sum of squared distances to the span
+    of components with `n_nonzero` entries each is decreased, by turns in the
+    scores and in each component, from the dense components and from their
+    rotation toward few large entries (quartimax). Outliers are judged by the
+    dense subspace. What the few entries cost of the fit is `loss_of_fit_`.
+    Components are not orthogonal to each other; scores are least squares coefficients in their span.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        As in `TL1SubspacePCA`.
+    n_nonzero : int or None, default=None
+        Most non-zero entries of each component; None, or as many as there are
+        features, allows all, as `TL1SubspacePCA` does.
+    breakdown, n_directions, reweight, random_state, verbose
+        As in `TL1SubspacePCA`.
+    tol : float, default=1e-8
+        Decrease, as a share of the variance, at which the turns end.
+    max_iter : int, default=500
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features)
+        Unit rows, the largest entry of each positive; not orthogonal.
+    loss_of_fit_ : float
+        Share of the variance of the rows in the fit that the sparse components
+        explain less than the dense ones; zero is no loss.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Of the rows in the fit, each beyond what the components before it
+        explain (Zou et al. 2006).
+    mean_, judging_components_, judging_variance_, score_distances_, orthogonal_distances_
+        Of the dense fit, as in `TL1SubspacePCA`; so are all that follow.
+    cutoffs_, flags_, weights_, scale_, objective_, objective_path_
+    n_components_, rank_, n_iter_, n_features_in_, converged_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from tl1pca import SparseTL1SubspacePCA
+    >>> pca = SparseTL1SubspacePCA(n_components=2, n_nonzero=4).fit(scale(load_wine().data))
+    >>> np.count_nonzero(pca.components_, axis=1).tolist()
+    [4, 4]
+    >>> bool(0 < pca.loss_of_fit_ < 0.15)
+    True
+    """
+
+    _in_memory: str | None = "changes single loadings on all rows"  # type: ignore[assignment]
+    _supports_array_api = False
+    _oblique = True
+    explained_variance_: Array
+    _fitted: ClassVar[dict[str, Fitted]] = {"loss_of_fit_": Fitted(least=0, most=1)}
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        n_nonzero: int | None = None,
+        breakdown: float = 0.5,
+        n_directions: int = 250,
+        reweight: bool = True,
+        tol: float = 1e-8,
+        max_iter: int = 500,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: bool = False,
+    ):
+        super().__init__(
+            n_components,
+            breakdown=breakdown,
+            n_directions=n_directions,
+            reweight=reweight,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.n_nonzero = n_nonzero
+        self.tol = tol
+        self.max_iter = max_iter
+
+    @property
+    def _rotates(self) -> bool:  # type: ignore[override]
+        return self.n_nonzero is None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_n_nonzero(self.n_nonzero)
+        check_iteration(self.tol, self.max_iter)
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Fit the subspace to the majority of the rows of X, and thin out its loadings.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        return give_back(super().fit(X), X)
+
+    def _fit(self, data: Data) -> Self:
+        super()._fit(data)
+        d = data.rows.shape[1]
+        s = d if self.n_nonzero is None else int(self.n_nonzero)
+        self.loss_of_fit_ = 0.0
+        if s < d:
+            self._thin_out(to_numpy(data.rows.array()), s, safe_factor(data.max_abs, data.rows.dtype))
+        return self
+
+    def _thin_out(self, A: Array, s: int, factor: float) -> None:
+        """Sparse components in place of the dense ones, and what they explain."""
+        v = self.weights_ / self.weights_.sum()
+        Y = (A.astype(np.float64) * factor - self.mean_.astype(np.float64) * factor) * np.sqrt(v)[:, None]
+        total, dense = float((Y * Y).sum()), self.components_.astype(np.float64)
+        B, path = sparse_loadings(Y, dense.T, s, self.tol, self.max_iter)
+        lost = float(((Y - Y @ dense.T @ dense) ** 2).sum())
+        self.loss_of_fit_ = float(np.clip((path[-1] - lost) / total, 0.0, 1.0)) if total > 0 else 0.0
+        order, explained = _adjusted(Y, B)
+        dtype = self.components_.dtype
+        self.components_ = signed_rows(B[:, order]).astype(dtype)
+        # In the units of the dense fit, whose variances may be corrected for what a limit cuts off.
+        first = float(self.explained_variance_ratio_[0]) * total
+        unit_of = float(self.explained_variance_[0]) / first if first > 0 else 0.0
+        self.explained_variance_ = product(explained, unit_of, dtype=dtype)
+        share = explained / total if total > 0 else np.zeros(len(explained))
+        self.explained_variance_ratio_ = share.astype(dtype)
+
+    def _check_components(self, W: Array) -> None:
+        check_unit_rows(W)
+
+
+def _adjusted(Y: Array, B: Array) -> tuple[list[int], Array]:
+    """Components by what each explains beyond those before it, the most first, and these sums of squares."""
+    order: list[int] = []
+    found: list[float] = []
+    basis = np.zeros((len(B), 0))
+    while len(order) < B.shape[1]:
+        left = [j for j in range(B.shape[1]) if j not in order]
+        parts = unit(project_out(B[:, left], basis))
+        gains = ((Y @ parts) ** 2).sum(axis=0)
+        best = int(np.argmax(gains))
+        order.append(left[best])
+        found.append(float(gains[best]))
+        basis = np.column_stack([basis, parts[:, best]])
+    return order, np.array(found)
+
+
+def check_n_nonzero(s: object) -> None:
+    """Readable error for a number of non-zero entries that is none."""
+    if s is not None and (not isinstance(s, Integral) or isinstance(s, bool) or s < 1):
+        raise ValueError(f"n_nonzero must be None or a positive integer, got {s!r}.")

@@ -10,7 +10,7 @@ from .paper import PaperAscent
 from .penalized import TraceLasso, TraceLassoAscent
 from .quotient import QuotientAscent
 from .sampled import SampledAscent
-from .sparse import SparseAscent
+from .sparse import SparseAscent, sparse_loadings
 from .starts import BestSample, LongestRow, PrincipalAxes, ResultOf, best_sample
 from .stiefel import StiefelAscent
 
@@ -40,5 +40,6 @@ __all__ = [
     "principal_axes",
     "scatter_axes",
     "span",
+    "sparse_loadings",
     "spherical_axes",
 ]

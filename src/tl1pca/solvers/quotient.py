@@ -163,8 +163,7 @@ class _Problem:
         return float(self.v @ self.operator.value(np.abs(self.above @ w))) / below
 
     def size(self, w: Array) -> float:
-        """What widths are in units of: the median score below; with a ridge that of no direction in particular,
-        as the scores themselves may all vanish."""
+        """Unit of the widths: the median score below, or a typical length with a ridge, where all may vanish."""
         if self.ridge:
             return float(np.sqrt(self.u @ (self.below**2).mean(axis=1) / self.u.sum()))
         return float(weighted_median(np.abs(self.below @ w), self.u)) or float(np.abs(self.below).max())

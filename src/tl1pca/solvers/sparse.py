@@ -202,3 +202,65 @@ def _value(objective: Dispersion, w: Array) -> float:
 def _nothing(objective: Dispersion) -> Array:
     """No earlier directions."""
     return np.zeros((objective.rows.shape[1], 0), dtype=objective.rows.dtype)
+
+
+def sparse_loadings(Y: Array, W: Array, n_nonzero: int, tol: float, max_iter: int) -> tuple[Array, Array]:
+    """Unit columns with few entries whose span is near to rows: min |Y - T B'|^2 over T and sparse B.
+
+    By turns the least squares scores T, and each column of B: given T it is the
+    least squares one with its largest entries kept, which is the best with so
+    many. No turn increases the sum of squares. From the columns of W, and from
+    their rotation toward few large entries (quartimax); the better end is kept.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, d)
+    W : ndarray of shape (d, k)
+        Orthonormal.
+    n_nonzero : int
+    tol : float
+        Decrease, as a share of the sum of squares of Y, that ends it.
+    max_iter : int
+
+    Returns
+    -------
+    B : ndarray of shape (d, k)
+    path : ndarray
+        Sums of squares.
+    """
+    ends = [_alternate(Y, start, n_nonzero, tol, max_iter) for start in (W, W @ _quartimax(W))]
+    return min(ends, key=lambda end: float(end[1][-1]))
+
+
+def _alternate(Y: Array, W: Array, n_nonzero: int, tol: float, max_iter: int) -> tuple[Array, Array]:
+    B = np.column_stack([hard_threshold(w, n_nonzero) for w in W.T])
+    total, path = float((Y * Y).sum()), []
+    for _ in range(max_iter):
+        T = np.linalg.lstsq(B, Y.T, rcond=None)[0].T
+        rest = Y - T @ B.T
+        path.append(float((rest * rest).sum()))
+        if len(path) > 1 and path[-2] - path[-1] <= tol * total:
+            break
+        for j, t in enumerate(T.T):
+            square = float(t @ t)
+            if square <= 1e-30 * total:  # the others span this one: it may stay as it is
+                continue
+            rest += np.outer(t, B[:, j])
+            full = rest.T @ t / square
+            keep = np.argsort(-np.abs(full), kind="stable")[:n_nonzero]
+            B[:, j] = 0.0
+            B[keep, j] = full[keep]
+            rest -= np.outer(t, B[:, j])
+    return unit(B), np.array(path)
+
+
+def _quartimax(W: Array, max_iter: int = 100) -> Array:
+    """A rotation R with a large sum of fourth powers of WR: a convex function, which polar factors ascend."""
+    R, last = np.eye(W.shape[1]), 0.0
+    for _ in range(max_iter):
+        U, s, Vt = np.linalg.svd(W.T @ (W @ R) ** 3)
+        R = U @ Vt
+        if s.sum() <= last * (1.0 + 1e-9):
+            break
+        last = float(s.sum())
+    return np.asarray(R)
