@@ -21,7 +21,7 @@ Array = NDArray[Any]
 #: Residual rows below this share of the longest one, or so many roundings of it, count as nothing left.
 EXHAUSTED, ROUNDINGS = 1e-12, 16
 #: Rows that usually tell whether something is left.
-FIRST_ROWS = 256
+FIRST_ROWS = 64
 
 
 @dataclass(frozen=True)

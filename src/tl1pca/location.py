@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ._arrays import namespace, to_numpy
 from .linear import conjugate_gradients
-from .rows import DenseRows, Rows
+from .rows import Rows
 from .statistics import subsample, weighted_median
 
 Array = NDArray[Any]
@@ -20,6 +20,8 @@ CENTERS = (None, "mean", "median", "spatial_median")
 
 #: With more than twice so many rows the spatial median of a sample of them comes first.
 SAMPLE_ROWS = 1000
+#: As with more entries than this.
+SAMPLE_ENTRIES = 1 << 21
 
 
 def locate(rows: Rows, center: str | Sequence[float] | Array | None) -> Array:
@@ -36,6 +38,7 @@ def locate(rows: Rows, center: str | Sequence[float] | Array | None) -> Array:
 
     Examples
     --------
+    >>> from tl1pca.rows import DenseRows
     >>> locate(DenseRows(np.array([[0.0], [1.0], [8.0]])), "mean").tolist()
     [3.0]
     """
@@ -77,23 +80,32 @@ def spatial_median(rows: Rows) -> Array:
 
     Examples
     --------
+    >>> from tl1pca.rows import DenseRows
     >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [90.0, 90.0]])
     >>> spatial_median(DenseRows(X)).round(6).tolist()
     [0.5, 0.5]
     """
     n, d = rows.shape
-    many = n > 2 * SAMPLE_ROWS and d > 1
-    index = subsample(n, SAMPLE_ROWS) if many else np.arange(n)
-    A, v = rows.gather_rows(index), host_weights(rows, index)
     if d == 1:  # the ordinary median; between two middle values the criterion is flat
-        return rows.asarray(weighted_median(A, v))
-    center, weights = weighted_median(A, v), np.ones(len(A)) if v is None else v
+        return rows.asarray(weighted_median(rows.gather_rows(np.arange(n)), host_weights(rows)))
+    many = n > 2 * SAMPLE_ROWS or n * d > SAMPLE_ENTRIES
+    part = rows.subset(subsample(n, SAMPLE_ROWS)) if many else rows
+    A, center = part.array(), _column_medians(part)
+    weights = part.asarray(np.ones(part.shape[0])) if part.weights is None else part.weights
     tol = max(1e-11, 8 * float(np.finfo(rows.dtype).eps))
     if many:  # a start as good as a sample can tell
-        center = center + _newton_median(DenseRows(A - center, weights=v), A - center, weights, 1e-3)
+        center = center + _newton_median(part.shifted(center), A - center, weights, 1e-3)
         tol = 1e-5
     start = rows.asarray(center)
     return start + _newton_median(rows.shifted(start), rows.asarray(A - center), rows.asarray(weights), tol)
+
+
+def _column_medians(part: Rows) -> Array:
+    """Median of every column, where the rows are: a start."""
+    A = part.array()
+    if isinstance(A, np.ndarray) or part.weights is not None:
+        return part.asarray(weighted_median(to_numpy(A), host_weights(part)))
+    return namespace(A).sort(A, axis=0)[A.shape[0] // 2, :]
 
 
 def host_weights(rows: Rows, index: Array | None = None) -> Array | None:

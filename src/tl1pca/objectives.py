@@ -78,6 +78,12 @@ class Objective(Protocol):
         """The same objective on what directions leave of the rows."""
 
 
+def evaluated(objective: Objective, W: Array, near: Evaluation | None = None) -> Evaluation:
+    """Value and gradient at directions in memory, wherever the rows are: only (d, k) numbers travel."""
+    there = objective.value_and_gradient(objective.rows.asarray(W), near=near)
+    return replace(there, W=W, gradient=to_numpy(there.gradient))
+
+
 class _OverRows:
     """What objectives over one set of rows share."""
 
@@ -354,7 +360,7 @@ class Residual(_OverRows):
     def weights(self, r: Any) -> Any:
         """psi(r)/r over the largest: weighted squares with these lie above the objective and touch it."""
         operator, floor = self.operator, self.floor
-        weight = self.rows.map(lambda r: operator.weight(np.maximum(r, floor)), r)
+        weight = self.rows.map(lambda r: operator.weight(namespace(r).maximum(r, floor)), r)
         most = self.rows.largest(weight)
         return self.rows.map(lambda w: w / most, weight)
 
@@ -367,7 +373,9 @@ class Residual(_OverRows):
         operator, floor = self.operator, self.floor
 
         def terms(T: Array, s: Array) -> tuple[Array, Array]:
-            r = np.sqrt(np.maximum(s - np.einsum("ij,ij->i", T, T), floor**2))
+            xp = namespace(T)
+            square = np.einsum("ij,ij->i", T, T) if xp is np else xp.sum(T * T, axis=1)
+            r = xp.sqrt(xp.maximum(s - square, floor**2))
             return -T * operator.weight(r)[:, None], operator.value(r)
 
         (value,), G = self.rows.map_reduce(terms, W, self._squares)

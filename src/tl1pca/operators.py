@@ -94,7 +94,7 @@ class Operator(BaseEstimator, ABC):
 
     def weight(self, u: Array) -> Array:
         """psi(u)/u, the weight of a row in a majorise-minimize step, finite at zero."""
-        return self.slope(u) / namespace(u).maximum(u, np.finfo(np.float64).tiny ** 0.25)
+        return self.slope(u) / namespace(u).maximum(u, float(np.finfo(np.float64).tiny) ** 0.25)
 
     def resolve(self, u: Array, weights: Array | None = None, near: float | None = None) -> Self:
         """Settle parameters that are "auto" on the magnitudes u, (n,) or (n, B), `near` a known value."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from .._arrays import to_numpy
 from ..extraction import Extraction, greedy
 from ..geometry import polar_rank
 from ..objectives import Dispersion
@@ -21,6 +22,7 @@ from ..solvers import (
     Solver,
     SphereAscent,
     StiefelAscent,
+    sides_of,
 )
 from ._base import Center, ObliquePCA, Problem
 from ._dispersion import BaseDispersionPCA, check_iteration
@@ -61,9 +63,9 @@ def _decided(rows: Rows, operator: Operator, W: Array) -> int:
     """Directions that the gradient at W decides."""
 
     def pull(t: Array) -> Array:
-        return np.where(t < 0, -1.0, 1.0).astype(t.dtype) * operator.slope(np.abs(t))
+        return sides_of(t) * operator.slope(abs(t))
 
-    return polar_rank(np.asarray(rows.pullback(rows.map(pull, rows.project(W)))))
+    return polar_rank(to_numpy(rows.pullback(rows.map(pull, rows.project(rows.asarray(W))))))
 
 
 class L1PCA(JointPowerPCA):

@@ -26,6 +26,7 @@ class BaseResidualPCA(CentredPCA):
     random_state = None
     _minimizes = True
     _in_memory = None
+    _supports_array_api = True
 
     @abstractmethod
     def _operator(self) -> Operator:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import asarray_like, compat, double, namespace, to_numpy
+from .._arrays import asarray_like, cast, compat, double, namespace, to_numpy
 from .base import Lift, MapReduce, Rows
 
 Array = NDArray[Any]
@@ -122,6 +122,13 @@ class ArrayRows(Rows):
 
     def gather_scores(self, Z: Any, index: Array) -> Array:
         return to_numpy(self._xp.take(Z, self._index(index), axis=0))
+
+    def single_scores(self, Z: Any, index: Array) -> tuple[Any, Any, float]:
+        xp, chosen = self._xp, self._index(index)
+        T = xp.take(Z, chosen, axis=0)
+        factor = 1.0 / (float(xp.max(abs(T))) or 1.0)
+        v = None if self.weights is None else xp.take(self.weights, chosen, axis=0)
+        return cast(factor * T, xp.float32), None if v is None else cast(v, xp.float32), factor
 
     def to_user(self, Z: Any) -> Any:
         return Z

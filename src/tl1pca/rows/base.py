@@ -164,14 +164,13 @@ class Rows(Predictable):
         A scalar for values (n,), a vector for (n, B): a batch of directions,
         or of step sizes.
         """
-        sums = []
-        for block in self._strips():
-            values = fn(*(z[block] for z in Z))
-            if self.weights is None:
-                sums.append(values.sum(axis=0, dtype=np.float64))
-            else:
-                sums.append(self.weights[block].astype(np.float64, copy=False) @ values)
-        return np.asarray(sum(sums))
+        return np.asarray(sum(self._strip_total(fn, block, Z) for block in self._strips()))
+
+    def _strip_total(self, fn: Callable[..., Any], block: slice, Z: tuple[Any, ...]) -> Array:
+        values = fn(*(z[block] for z in Z))
+        if self.weights is None:
+            return np.asarray(values.sum(axis=0, dtype=np.float64))
+        return np.asarray(self.weights[block].astype(np.float64, copy=False) @ values)
 
     def inner(self, Z: Any, Y: Any) -> Array:
         """Weighted products Z' diag(v) Y of two handles, (B, C), as a NumPy array."""
@@ -185,6 +184,16 @@ class Rows(Predictable):
     def gather_scores(self, Z: Any, index: Array) -> Array:
         """Some rows of a handle as a NumPy array."""
         return np.asarray(Z[index])
+
+    def single_scores(self, Z: Any, index: Array) -> tuple[Any, Any, float]:
+        """Some rows of a handle in single precision, at most one in size; their weights; the factor.
+
+        As an array that can be opened: in memory, unless the rows are on a device.
+        """
+        T, v = self.gather_scores(Z, index), self.gather_weights(index)
+        factor = 1.0 / (float(np.abs(T).max(initial=0.0)) or 1.0)
+        single = np.ascontiguousarray(factor * T, dtype=np.float32)
+        return single, None if v is None else v.astype(np.float32), factor
 
     def to_user(self, Z: Any) -> Any:
         """A handle as an array that the user may keep."""

@@ -26,8 +26,11 @@ _BLOCK_ENTRIES = 1 << 16
 _CACHED_BYTES = 1 << 19
 # Multiplications of a product up to which OpenBLAS leaves the operands where they are.
 _UNPACKED_PRODUCT = 950_000
-# Entries of the data from which a second thread pays.
-_THREADED_ENTRIES = 1 << 20
+# Entries of the data for each thread, at least, and the most threads: beyond, memory is the limit,
+# and the interpreter, which lets one thread at a time through to the next product.
+_THREADED_ENTRIES, _MOST_THREADS = 1 << 20, 8
+# With more threads than two, blocks are so many times as long: fewer visits to the interpreter.
+_LONGER = 8
 # Columns up to which a decomposition is worth no second thread.
 _NARROW_COLUMNS = 500
 
@@ -85,6 +88,7 @@ class DenseRows(Rows):
         # Rows of a block are still in cache when their slopes are pulled back.
         cached = _CACHED_BYTES // max(self.shape[1] * self.dtype.itemsize, 1)
         step = max(16, min(cached, _UNPACKED_PRODUCT // max(W.size, 1)))
+        step *= _LONGER if _workers(self.shape) > 2 else 1
         ones = np.ones(step, dtype=self.dtype)
 
         def work(blocks: list[slice]) -> list[Any]:
@@ -158,6 +162,20 @@ class DenseRows(Rows):
         mean = None if self._mean is None else self._mean * self.dtype.type(factor)
         return DenseRows(self._X * self.dtype.type(factor), mean, self.weights)
 
+    def map(self, fn: Callable[..., Any], *Z: Any) -> Any:
+        def work(blocks: list[slice]) -> list[Any]:
+            return [fn(*(z[block] for z in Z)) for block in blocks]
+
+        found = [part for parts in _spread(work, self._strips(), _extent(Z)) for part in parts]
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def total(self, fn: Callable[..., Any], *Z: Any) -> Array:
+        def work(blocks: list[slice]) -> list[Any]:
+            return [self._strip_total(fn, block, Z) for block in blocks]
+
+        # Added in the order of the strips, whatever the number of threads.
+        return np.asarray(sum(part for parts in _spread(work, self._strips(), _extent(Z)) for part in parts))
+
     def gather_rows(self, index: Array) -> Array:
         A = self._X[index]
         return A if self._mean is None else A - self._mean
@@ -199,8 +217,14 @@ class DenseRows(Rows):
         return [slice(i, i + step) for i in range(0, n, step)] or [slice(0, 0)]
 
 
-def _workers() -> int:
-    """Threads to use: the cores of this process, or what the usual variables allow."""
+def _workers(shape: tuple[int, int]) -> int:
+    """Threads for a pass over so many entries, within what cores and the usual variables allow."""
+    worth = min(_MOST_THREADS, shape[0] * shape[1] // _THREADED_ENTRIES)
+    return 1 if worth <= 1 else min(worth, _allowed())
+
+
+def _allowed() -> int:
+    """The cores of this process, or what the usual variables allow."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     allowed = [int(value) for value in map(os.environ.get, names) if value and value.isdigit()]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -214,13 +238,18 @@ def _spread(
 
     BLAS leaves the products of a block to the thread that asks for them.
     """
-    n_workers = _workers() if shape[0] * shape[1] >= _THREADED_ENTRIES else 1
-    if n_workers == 1 or len(blocks) < 2 * n_workers:
+    n_workers = min(_workers(shape), len(blocks))
+    if n_workers == 1:
         with one_thread():
             return [work(blocks)]
     size = -(-len(blocks) // n_workers)
     with one_thread(), ThreadPoolExecutor(n_workers) as pool:
         return list(pool.map(work, [blocks[i : i + size] for i in range(0, len(blocks), size)]))
+
+
+def _extent(Z: tuple[Any, ...]) -> tuple[int, int]:
+    """Rows and columns of handles, taken as four times as many: functions cost more than products."""
+    return len(Z[0]), 4 * (Z[0].shape[1] if Z[0].ndim > 1 else 1)
 
 
 def _outer(w: Array, s: Array) -> Array:

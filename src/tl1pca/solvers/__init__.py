@@ -3,7 +3,7 @@
 from .ascent import SphereAscent
 from .axes import principal_axes, scatter_axes, span, spherical_axes
 from .base import Solution, Solver, Start, State
-from .fixed_point import BallFixedPoint, FixedPoint, SparseFixedPoint
+from .fixed_point import BallFixedPoint, FixedPoint, SparseFixedPoint, sides_of
 from .gram import GramFixedPoint
 from .mm import SubspaceMM
 from .paper import PaperAscent
@@ -39,6 +39,7 @@ __all__ = [
     "best_sample",
     "principal_axes",
     "scatter_axes",
+    "sides_of",
     "span",
     "sparse_loadings",
     "spherical_axes",

@@ -66,6 +66,15 @@ def scatter_axes(C: Array, n_axes: int, rough: bool = False) -> tuple[Array, Arr
     return values[::-1], np.ascontiguousarray(axes[:, ::-1])
 
 
+def symmetric_axes(C: Array) -> tuple[Array, Array]:
+    """All eigenvalues of a scatter matrix, ascending, and eigenvectors, as NumPy arrays."""
+    if isinstance(C, np.ndarray):
+        values, axes = linalg.eigh(C, check_finite=False)
+        return values, axes
+    values, axes = namespace(C).linalg.eigh(C)
+    return to_numpy(values), to_numpy(axes)
+
+
 def _subspace_iteration(
     C: Array, wide: int, n_axes: int, bouts: tuple[int, ...]
 ) -> tuple[Array, Array, float]:

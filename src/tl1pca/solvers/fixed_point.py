@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arrays import namespace, to_numpy
 from .._progress import report_iteration
 from ..geometry import ball_maximizer, p_unit, polar, sparse_maximizer
 from ..objectives import Dispersion
@@ -23,6 +24,12 @@ from .frame import frame_ascent
 from .starts import LongestRow, PrincipalAxes
 
 Array = NDArray[Any]
+
+
+def sides_of(t: Any) -> Any:
+    """-1 for a negative score, else 1."""
+    one = namespace(t).ones_like(t)
+    return namespace(t).where(t < 0, -one, one)
 
 
 class FixedPoint(Solver):
@@ -53,6 +60,7 @@ class FixedPoint(Solver):
         self.max_iter = max_iter
 
     linearizes = True
+    supports_array_api = True
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -82,24 +90,25 @@ class FixedPoint(Solver):
         if start is None and self.uses_quasi_newton(objective):
             tol = max(self.tol ** (2.0 / 3.0), 4.0 * float(np.finfo(objective.rows.dtype).eps))
             return frame_ascent(objective, n_directions, tol, self.max_iter)
-        W = self._feasible((start or self.default_start()).directions(objective, n_directions, rng))
+        W = to_numpy((start or self.default_start()).directions(objective, n_directions, rng))
+        W = self._feasible(W)
         rows, slope_of = objective.rows, objective.operator.slope
         # On the sphere, and for l1, the signs decide: the iteration is finite and never descends.
         l1 = objective.operator.degree == 1.0 and self.orthogonal
-        T = rows.project(W)
+        T = rows.project(rows.asarray(W))
         path = [float(objective.value_of_scores(T).sum())]
         signs: Any = None
         tol = max(self.tol, 4.0 * float(np.finfo(rows.dtype).eps)) if self.tol > 0 else 0.0
         for _ in range(self.max_iter):
             # sign(0) = +1: for l1 a row on the boundary must take a side to be finite.
-            sides = rows.map(lambda t: np.where(t < 0, -1.0, 1.0).astype(t.dtype), T)
-            if l1 and signs is not None and not rows.total(lambda a, b: a != b, sides, signs).any():
+            sides = rows.map(sides_of, T)
+            if l1 and signs is not None and not rows.total(lambda a, b: abs(a - b), sides, signs).any():
                 return solution(W, path, True)
             signs = sides
-            slopes = rows.map(lambda side, t: side * slope_of(np.abs(t)), sides, T)
-            new = self._step(rows.pullback(slopes), W)
+            slopes = rows.map(lambda side, t: side * slope_of(abs(t)), sides, T)
+            new = self._step(to_numpy(rows.pullback(slopes)), W)
             moved = float(np.linalg.norm(new - W))
-            T_new = rows.project(new)
+            T_new = rows.project(rows.asarray(new))
             value = float(objective.value_of_scores(T_new).sum())
             if l1 and value <= path[-1] * (1 + 1e-15):
                 return solution(W, path, True)  # rounding only: W is the fixed point

@@ -10,17 +10,18 @@ only and not for the data. Frame and span then move together.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 from scipy.fft import dct
 
 from ..geometry import largest_entry_signs, polar
-from ..objectives import Dispersion, Evaluation
-from ..rows import DenseRows
+from ..objectives import Dispersion, Evaluation, evaluated
+from ..rows import as_rows
 from ..statistics import subsample
+from .axes import symmetric_axes
 from .base import Solution, solution
 from .quasi_newton import Evaluate, elliptical, quasi_newton, uniform
 
@@ -51,14 +52,14 @@ def frame_ascent(objective: Dispersion, n_columns: int, tol: float, max_iter: in
         W of shape (d, n_columns); its path never descends.
     """
     rows = objective.rows
-    values, axes = linalg.eigh(rows.gram(), check_finite=False)
+    values, axes = symmetric_axes(rows.gram())
     W = np.ascontiguousarray(axes[:, ::-1][:, :n_columns])
     W *= largest_entry_signs(W.T)  # rounding decides the signs of axes, and they decide the start
     if values[-1] <= 0:
         return solution(W, [0.0], True)
     if n_columns > 1:
         W = polar(W @ _rotation(objective, W))
-    found = quasi_newton(objective.value_and_gradient, W, elliptical(values, axes), tol, max_iter)
+    found = quasi_newton(partial(evaluated, objective), W, elliptical(values, axes), tol, max_iter)
     return solution(found.end.W, list(found.path), found.converged)
 
 
@@ -66,7 +67,7 @@ def _in_parts(parts: Sequence[Dispersion]) -> Evaluate:
     """The sum of dispersions, added in this order whatever the number of threads, in double precision."""
 
     def evaluate(W: Array) -> Evaluation:
-        found = [part.value_and_gradient(W.astype(part.rows.dtype)) for part in parts]
+        found = [evaluated(part, W.astype(part.rows.dtype)) for part in parts]
         values, G = (
             sum(x.astype(W.dtype) for x in each) for each in zip(*((f.values, f.gradient) for f in found))
         )
@@ -79,17 +80,15 @@ def _rotation(objective: Dispersion, axes: Array) -> Array:
     """Rotation (k, k) of the axes to a higher frame of their span; scores in single precision."""
     rows = objective.rows
     few = subsample(rows.shape[0], ROTATION_ROWS)
-    T = rows.gather_scores(rows.project(axes), few)
-    factor = 1.0 / float(np.abs(T).max())  # single precision has a smaller range
-    T = np.ascontiguousarray(factor * T, dtype=np.float32)
-    weights = None if rows.weights is None else rows.gather_scores(rows.weights, few).astype(np.float32)
+    T, weights, factor = rows.single_scores(rows.project(rows.asarray(axes)), few)
     operator = objective.operator.rescaled(factor)
 
     def scores(block: slice) -> Dispersion:
-        return Dispersion(DenseRows(T[block], weights=None if weights is None else weights[block]), operator)
+        return Dispersion(as_rows(T[block, :], None if weights is None else weights[block]), operator)
 
     # A long way among maxima of noise: the sums must not depend on how many threads there are.
-    parts = [scores(slice(i, i + PART_ROWS)) for i in range(0, len(T), PART_ROWS)]
+    n, step = T.shape[0], PART_ROWS if isinstance(T, np.ndarray) else T.shape[0]
+    parts = [scores(slice(i, min(i + step, n))) for i in range(0, n, step)]
     still = np.eye(axes.shape[1])
     R = np.asarray(dct(still, norm="ortho"))  # cosines share the variance among the columns
     for some, tol in (([scores(slice(0, None, FIRST_PART))], 10 * ROTATION_TOL), (parts, ROTATION_TOL)):

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from .._progress import report_iteration
-from ..objectives import Evaluation, Residual
+from ..objectives import Evaluation, Residual, evaluated
 from ..rows import MANY_ROWS
-from .axes import principal_axes
+from .axes import principal_axes, symmetric_axes
 from .base import Rng, Solution, Solver, Start, solution
 from .quasi_newton import elliptical, quasi_newton, span_curvature
 from .starts import PrincipalAxes
@@ -43,6 +43,7 @@ class SubspaceMM(Solver):
     """
 
     extractions = ("joint",)
+    supports_array_api = True
 
     def __init__(self, tol: float = 1e-8, max_iter: int = 1000):
         self.tol = tol
@@ -59,7 +60,7 @@ class SubspaceMM(Solver):
         self, objective: Residual, start: Start | None = None, n_directions: int = 1, rng: Rng = None
     ) -> Solution:
         rows = objective.rows
-        W = (start or self.default_start()).directions(objective, n_directions, rng)
+        W = rows.asarray((start or self.default_start()).directions(objective, n_directions, rng))
         r = objective.distances(W)
         path = [objective.value_of_distances(r)]
         rounding = 1e3 * np.finfo(rows.dtype).eps * rows.largest(rows.norms())
@@ -67,7 +68,7 @@ class SubspaceMM(Solver):
         for _ in range(self.max_iter):
             if rows.largest(r) <= rounding:
                 return solution(W, path, True)  # every row is in the subspace
-            floored = replace(objective, floor=FLOOR * rows.largest(r))
+            floored = replace(objective, floor=FLOOR * float(rows.largest(r)))
             if many:
                 return self._with_many_rows(floored, W, r, path[-1])
             new = principal_axes(rows, W.shape[1], floored.weights(r))
@@ -86,11 +87,11 @@ class SubspaceMM(Solver):
     def _with_many_rows(self, objective: Residual, W: Array, r: Any, value: float) -> Solution:
         """One reweighted PCA, then quasi-Newton steps of one pass each."""
         rows = objective.rows
-        values, axes = linalg.eigh(rows.gram(objective.weights(r)), check_finite=False)
+        values, axes = symmetric_axes(rows.gram(objective.weights(r)))
         tol = max(self.tol ** (2.0 / 3.0), 4.0 * float(np.finfo(rows.dtype).eps))
 
         def negative(W: Array) -> Evaluation:
-            here = objective.value_and_gradient(W)
+            here = evaluated(objective, W)
             return replace(here, values=-here.values, gradient=-here.gradient)
 
         first = np.ascontiguousarray(axes[:, ::-1][:, : W.shape[1]])

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arrays import to_numpy
 from .._progress import report_iteration
 from ..geometry import polar
-from ..objectives import Evaluation, Objective
+from ..objectives import Evaluation, Objective, evaluated
 from .base import Rng, Solution, Solver, Start, solution
 from .starts import PrincipalAxes, ResultOf
 
@@ -42,6 +43,8 @@ class StiefelAscent(Solver):
         self.max_iter = max_iter
         self.warm = warm
 
+    supports_array_api = True
+
     @property
     def in_memory(self) -> str | None:
         return None if self.warm is None else self.warm.in_memory
@@ -56,17 +59,18 @@ class StiefelAscent(Solver):
         if self.warm is not None:
             starts.append(ResultOf(self.warm))
         found = [
-            self._ascend(objective, one.directions(objective, n_directions, rng), one.step) for one in starts
+            self._ascend(objective, to_numpy(one.directions(objective, n_directions, rng)), one.step)
+            for one in starts
         ]
         return max(found, key=lambda one: objective.sense * one.path[-1])
 
     def _ascend(self, objective: Objective, W: Array, beta: float) -> Solution:
         sense, crawls = objective.sense, False
-        here = objective.value_and_gradient(W)
+        here = evaluated(objective, W)
         path = [here.value]
 
         def trial(beta: float) -> Evaluation:
-            return objective.value_and_gradient(polar(sense * here.gradient + beta * here.W), near=here)
+            return evaluated(objective, polar(sense * here.gradient + beta * here.W), near=here)
 
         for _ in range(self.max_iter):
             # The curvature is measured by how far the gradient reaches along the directions.
