@@ -34,7 +34,7 @@ from tl1pca._files import write_atomically
 X = gaussian(30, 5)
 #: Growth after the first quarter that counts as flat.
 FLAT = 8 << 20
-#: Seconds after which a forked child counts as hanging.
+#: Seconds without any processor time after which a forked child counts as hanging: a starved one gets some.
 HANG = 60
 
 
@@ -102,8 +102,11 @@ class Soak:
                 code = 0 if result(index) == self.wanted[index] else 2
             finally:
                 os._exit(code)
-        deadline = time.monotonic() + HANG
-        while time.monotonic() < deadline:
+        process, used, since = psutil.Process(child), None, time.monotonic()
+        while time.monotonic() < since + HANG:
+            now = process.cpu_times()
+            if now != used:
+                used, since = now, time.monotonic()
             done, status = os.waitpid(child, os.WNOHANG)
             if done:
                 code = os.waitstatus_to_exitcode(status)
