@@ -1,5 +1,7 @@
 """TL1CellPCA: bad cells, bad rows and missing cells in one table."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -137,7 +139,7 @@ def test_clean_data_cost_little():
 def test_many_rows_join_after_a_sample(monkeypatch):
     X, _, wrong, bad, axes = table(1500)
     whole = TL1CellPCA(3, random_state=0).fit(X)
-    monkeypatch.setattr(_cell, "START_ROWS", 300)
+    monkeypatch.setattr(_cell, "START_ROWS", 600)
     pca = TL1CellPCA(3, random_state=0).fit(X)
     assert subspace_angle(pca.components_, axes) < 1.3 * subspace_angle(whole.components_, axes) + 0.5
     assert (pca.weights_[bad] == 0).mean() > 0.99
@@ -300,3 +302,40 @@ def test_a_column_that_goes_its_own_way_is_not_taken_for_noiseless():
         scales = TL1CellPCA(2, random_state=0).fit(X).cell_scales_
         assert scales[:5].min() > 0.3  # of 0.5
         assert scales[5] > 0.5  # of 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_clean_rows_with_little_noise_are_trusted(seed):
+    """Cells far out in their column belong to rows with large scores, and one column is all noise."""
+    rng = np.random.default_rng(seed)
+    B = 3 * rng.normal(size=(2, 8))
+    B[:, 2] = 0.0
+    X = rng.normal(size=(400, 2)) @ B + 0.3 * rng.normal(size=(400, 8))
+    pca = TL1CellPCA(2, random_state=0).fit(X)
+    assert pca.weights_.mean() > 0.97
+    assert pca.cell_flags_.mean() < 0.01
+    assert (pca.flags_ > 0).mean() < 0.05
+    np.testing.assert_allclose(pca.cell_scales_, 0.3, rtol=0.5)
+
+
+@pytest.mark.parametrize("constant", [1, 5])
+def test_constant_columns_say_nothing(constant):
+    rng = np.random.default_rng(0)
+    X = 3 * rng.normal(size=(100, 2)) @ rng.normal(size=(2, 8)) + 0.3 * rng.normal(size=(100, 8))
+    X[:, 8 - constant :] = 7.0
+    X[4, 7] = 99.0
+    pca = TL1CellPCA(2, random_state=0).fit(X)
+    assert pca.cell_flags_[4, 7]
+    assert pca.impute(X)[4, 7] == pytest.approx(7.0)
+    assert pca.cell_flags_.mean() < 0.02
+
+
+def test_memory():
+    """At most four times that of the table, what is kept of the fit included."""
+    X, *_ = table(20000, 50, 5, cells=0.05, rows=0.0, missing=0.0)
+    tracemalloc.start()
+    try:
+        TL1CellPCA(5, random_state=0).fit(X)
+        assert tracemalloc.get_traced_memory()[1] < 4 * X.nbytes
+    finally:
+        tracemalloc.stop()

@@ -1,5 +1,7 @@
 """The parts of the cellwise fit: small systems at once, the loss, scores of rows, repaired rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from tl1pca.solvers import cell_start, cellwise
 from tl1pca.solvers.cell_start import (
     Predictor,
     column_modes,
+    predict_cells,
     residual_scales,
     singular_shrinkage,
 )
@@ -189,15 +192,32 @@ class TestStart:
     def test_each_part_of_the_start_is_needed(self, monkeypatch):
         """Without it a cluster of bad rows is repaired and trusted, or bad cells decide."""
 
-        def off(kind, cells, rows, seed):
-            data = design.draw(design.Cell("small", kind, cells, "cluster", rows, 0.0), seed)
+        data = design.draw(design.Cell("small", "one-sided 20", 0.2, "cluster", 0.2, 0.2), 2)
+
+        def off():
             return subspace_angle(TL1CellPCA(3, random_state=0).fit(data.X).components_, data.axes.T)
 
-        mixed = ("spread 3-20", 0.2, 0.2, 1)
-        assert off(*mixed) < 15
-        with monkeypatch.context() as patch:
-            patch.setattr(cell_start, "EXTRA", 0)
-            assert off(*mixed) > 30
-        with monkeypatch.context() as patch:
-            patch.setattr(cell_start, "REPAIR", np.inf)
-            assert off(*mixed) > 30
+        assert off() < 15
+        for part, without in (("EXTRA", 0), ("REPAIR", np.inf)):
+            with monkeypatch.context() as patch:
+                patch.setattr(cell_start, part, without)
+                assert off() > 30
+
+    def test_a_row_with_large_scores_is_not_put_aside(self):
+        """Its cells are far out together; cut one by one they would not predict each other."""
+        Z, _, V, _ = low_rank(n=300, d=12)
+        Z /= 5.0
+        predictor = replace(Predictor.of(Z, 2), scale=np.full(12, 0.2))
+        far = (V @ [12.0, 8.0])[None]
+        mask = np.ones_like(far, dtype=bool)
+        cut = cell_start._cut(far, mask)
+        assert (np.abs(far - predictor.predict(cut)) > cell_start.ASIDE * 0.2).sum() > 5
+        assert not predictor.put_aside(far, mask, cut)[1].any()
+
+    def test_a_column_of_noise_does_not_predict_itself(self):
+        Z, *_ = low_rank(n=1000, d=8)
+        Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
+        Z[:, 3] = np.random.default_rng(1).normal(size=1000)
+        predictor = predict_cells(Z, np.ones_like(Z, dtype=bool), 4)
+        assert predictor.scale[3] > 0.9
+        assert np.delete(predictor.scale, 3).max() < 0.8

@@ -218,7 +218,7 @@ class TL1CellPCA(OutlierPCA):
             dtype, threads = values.dtype, rows.threads()
             del rows  # what is missing was filled in a copy, which is not needed any more
             with threads:
-                self._fit(values.astype(np.float64), mask, k, dtype)
+                self._fit(values.astype(np.float64, copy=False), mask, k, dtype)  # a copy of ours already
         if is_foreign(X):  # it was solved on the host
             xp: Any = namespace(X)
             for name, value in vars(self).items():
@@ -280,7 +280,7 @@ class TL1CellPCA(OutlierPCA):
         self.cell_rate_ = model.rate
         self.cell_flags_ = found.flags
         found.residuals[~mask] = np.nan
-        self.cell_residuals_ = _fitting(found.residuals, dtype)
+        self.cell_residuals_ = _fitting(found.residuals, dtype, out=found.residuals)
         self.cell_weights_ = found.weights.astype(dtype, copy=False)
         self.objective_path_ = [np.asarray(solution.path)]
         self.objective_ = float(solution.path[-1])
@@ -319,15 +319,14 @@ class TL1CellPCA(OutlierPCA):
     # ---------------------------------------------------------------- new rows
     def _model(self) -> CellModel:
         """What rows are judged by."""
-        names = ("mean_", "cell_scales_", "cell_components_", "cell_variance_")
-        mean, unit, V, variances = (self._double(name) for name in names)
-        axes, size = self._double("common_components_").T, self._double("common_variance_")
-        common = Common(axes[:, size > 0], size[size > 0])
+        names = ["mean_", "cell_scales_", "cell_components_", "cell_variance_"]
+        names += ["common_components_", "common_variance_"]
+        mean, unit, V, variances, axes, size = (
+            to_numpy(getattr(self, name)).astype(np.float64) for name in names
+        )
+        common = Common(axes[size > 0].T, size[size > 0])
         plane = CellPlane(np.zeros(len(unit)), V.T, variances)
         return CellModel(mean, unit, plane, float(self.cell_rate_), common)
-
-    def _double(self, name: str) -> Array:
-        return to_numpy(getattr(self, name)).astype(np.float64)
 
     def _assessed(self, X: Array) -> Iterator[tuple[CellModel, Cells, CellAssessment]]:
         """Blocks of rows: the model, their cells, and what it says of them."""
@@ -439,10 +438,10 @@ def _in_units(values: Array, exponents: Array, dtype: Any) -> Array:
         return _fitting(np.ldexp(values, exponents), dtype)
 
 
-def _fitting(values: Array, dtype: Any) -> Array:
+def _fitting(values: Array, dtype: Any, out: Array | None = None) -> Array:
     """Values in a precision, its largest number where they are larger."""
     info = np.finfo(dtype)
-    return np.clip(values, info.min, info.max).astype(dtype, copy=False)
+    return np.clip(values, info.min, info.max, out=out).astype(dtype, copy=False)
 
 
 def _like(values: Array, x: Any) -> Any:

@@ -155,11 +155,14 @@ def _truncated_deviation(A: Array, count: Array, window: float) -> Array:
 class Predictor:
     """Cells from the other cells of their row, by shrunken singular vectors.
 
-    With B = Y - center and the fit F = B V diag(shrinkage) V' the prediction
-    without the cell itself is Y - (B - F)/(1 - leverage).
+    With B = (Y - center)/unit and the fit F = B V diag(shrinkage) V' the
+    prediction without the cell itself is Y - unit (B - F)/(1 - leverage). The
+    units are those of the noise: in units of the columns one that is all noise
+    would be a vector of its own.
     """
 
     center: Array
+    unit: Array
     V: Array
     shrinkage: Array
     leverage: Array
@@ -167,29 +170,44 @@ class Predictor:
     scale: Array
 
     @classmethod
-    def of(cls, Y: Array, n_vectors: int) -> Predictor:
+    def of(cls, Y: Array, n_vectors: int, unit: Array | float = 1.0) -> Predictor:
         """From complete data; `shift` and `scale` are still to be found."""
         n, d = Y.shape
-        center = Y.mean(axis=0)
-        B = Y - center
+        center, unit = Y.mean(axis=0), np.full(d, unit)
+        B = (Y - center) / unit
         V, variances = _leading(B, n_vectors)
         rest = max(d - n_vectors, 1) * max(1.0 - n_vectors / n, 1.0 / n)
         noise = max((float((B * B).sum()) / n - float(variances.sum())) / rest, 1e-12)
         shrinkage = singular_shrinkage(variances / noise, n, d)
-        leverage = np.minimum((V * V) @ shrinkage, 0.9)
-        return cls(center, V, shrinkage, leverage, np.zeros(d), np.ones(d))
+        leverage = np.minimum((V * V) @ shrinkage, 0.99)
+        return cls(center, unit, V, shrinkage, leverage, np.zeros(d), np.ones(d))
 
     def predict(self, Y: Array) -> Array:
-        B = Y - self.center
+        B = (Y - self.center) / self.unit
         B -= ((B @ self.V) * self.shrinkage) @ self.V.T
-        return Y - B / (1.0 - self.leverage) + self.shift
+        return Y - B * (self.unit / (1.0 - self.leverage)) + self.shift
+
+    def put_aside(self, Z: Array, mask: Array, Y: Array) -> tuple[Array, Array]:
+        """Predictions from Y, or from all cells as they are where that puts fewer of a row aside; which ones.
+
+        Cells far out that belong together, as those of a row with large scores, are cut in Y.
+        """
+        P = self.predict(Y)
+        aside = mask & (np.abs(Z - P) > ASIDE * self.scale)
+        rows = np.flatnonzero(aside.any(axis=1))
+        given = mask[rows]
+        other = self.predict(np.where(given, Z[rows], P[rows]))
+        fewer = given & (np.abs(Z[rows] - other) > ASIDE * self.scale)
+        better = fewer.sum(axis=1) < aside[rows].sum(axis=1)
+        P[rows[better]], aside[rows[better]] = other[better], fewer[better]
+        return P, aside
 
     def repair(self, Z: Array, mask: Array, passes: int = 4) -> tuple[Array, Array]:
         """Predictions of all cells, and flags of those far from them, for rows that may be new."""
         Y = _cut(Z, mask)
         for _ in range(passes):
-            P = self.predict(Y)
-            Y = np.where(mask & (np.abs(Z - P) <= ASIDE * self.scale), Z, P)
+            P, aside = self.put_aside(Z, mask, Y)
+            Y = np.where(mask & ~aside, Z, P)
         return P, mask & (np.abs(Z - P) > REPAIR * self.scale)
 
 
@@ -236,20 +254,16 @@ def _cut(Z: Array, mask: Array) -> Array:
 
 def predict_cells(Z: Array, mask: Array, n_vectors: int, least: Array | float = 1e-7) -> Predictor:
     """The predictor of standardized data: cells far off give way to their prediction, in turn."""
-    Y, aside = _cut(Z, mask), None
-    for _ in range(10):
-        predictor = Predictor.of(Y, n_vectors)
+    Y, aside, unit = _cut(Z, mask), None, np.ones(Z.shape[1])
+    for i in range(10):
+        predictor = Predictor.of(Y, n_vectors, unit)
         shift, scale = column_modes(Z - predictor.predict(Y), mask)
-        predictor = Predictor(
-            predictor.center,
-            predictor.V,
-            predictor.shrinkage,
-            predictor.leverage,
-            shift,
-            np.clip(scale, least, 1.0),  # no prediction is worse than the column itself
-        )
-        P = predictor.predict(Y)
-        before, aside = aside, mask & (np.abs(Z - P) > ASIDE * predictor.scale)
+        scale = np.clip(scale, least, 1.0)  # no prediction is worse than the column itself
+        predictor = replace(predictor, shift=shift, scale=scale)
+        if i < 3:
+            unit = np.maximum(scale, 0.1 * _usual(scale))
+        before = aside
+        P, aside = predictor.put_aside(Z, mask, Y)
         Y = np.where(mask & ~aside, Z, P)
         if before is not None and np.mean(before != aside) < 0.002:
             break
@@ -297,7 +311,7 @@ def start_cells(
     predictor = predict_cells(Z, mask[sample], vectors, np.maximum(least / spread, 1e-7))
     least = np.maximum(least, UNEXPLAINED * spread * predictor.scale)
     noise = predictor.scale * np.sqrt(1.0 - predictor.leverage)
-    noise = np.maximum(noise, np.maximum(least / spread, 0.3 * float(np.median(noise))))
+    noise = np.maximum(noise, np.maximum(least / spread, 0.3 * _usual(noise)))
     unit = spread * noise
     Y, flags = _repaired(predictor, Z, mask[sample])
     choice = choose_rows(Y / noise)
@@ -305,9 +319,7 @@ def start_cells(
     rows[sample] = choice.trusted & ~_lost(flags, mask[sample])
     scores = np.zeros((n, choice.V.shape[1]))
     if len(sample) < n:
-        step = max(256, (1 << 18) // d)
-        for i in range(0, n, step):
-            part = slice(i, min(i + step, n))
+        for part in Cells(X, mask).blocks():
             Z = standardized(X[part], mask[part], location, spread)
             Y, flags = _repaired(predictor, Z, mask[part])
             rows[part] = choice.accepts(Y / noise) & ~_lost(flags, mask[part])
@@ -318,7 +330,7 @@ def start_cells(
     if np.count_nonzero(rows) <= choice.V.shape[1]:  # nothing can be trusted: all that can be used
         rows = mask.sum(axis=1) > min(choice.V.shape[1], d - 1)
     plane, scores = orthonormal(choice.center, choice.V, scores, rows)
-    together = spread[:, None] * predictor.V[:, predictor.shrinkage > 0]
+    together = (spread * predictor.unit)[:, None] * predictor.V[:, predictor.shrinkage > 0]
     return CellStart(location, unit, plane, scores, rows, together, least)
 
 
@@ -331,6 +343,12 @@ def _usable(spread: Array, X: Array, mask: Array, location: Array) -> Array:
     mean = np.where(mask, np.abs(X - location), 0.0).sum(axis=0) / mask.sum(axis=0)
     spread = np.where(spread > 1e-12 * mean, spread, mean)
     return np.where(spread > 0, spread, 1.0)
+
+
+def _usual(scale: Array) -> float:
+    """Median of the scales of columns that vary; one where none does."""
+    moves = scale > 1e-6
+    return float(np.median(scale[moves])) if moves.any() else 1.0
 
 
 def _lost(flags: Array, mask: Array) -> Array:
@@ -360,8 +378,8 @@ def settle_units(cells: Cells, start: CellStart, tol: float) -> CellStart:
     # Each column is fitted by its own loadings and center, which take k + 1 of its residuals.
     free = np.maximum(used.sum(axis=0), 1.0)
     scale = residual_scales(R[start.rows], used) * np.sqrt(free / np.maximum(free - U.shape[1] - 1, 1.0))
-    middle = float(np.median(scale))
-    factor = np.clip(scale, 0.5 * middle, 2.0 * middle) if middle > 1e-6 else np.ones(len(scale))
+    middle = _usual(scale)
+    factor = np.clip(scale, 0.5 * middle, 2.0 * middle)
     factor = np.maximum(factor, start.least / start.unit)
     plane, U = orthonormal(plane.center / factor, plane.V / factor[:, None], U, start.rows)
     cells.values[...] /= factor
