@@ -1,7 +1,7 @@
 """Build the sdist and the wheel, check them, and use each in clean environments; ``make package``.
 
-Once without extras, and once as the README says: with the extra ``cli``, its
-commands and its Python blocks.
+Once without extras, and once as the README says: with the extra ``explore``,
+which includes ``cli``, its commands and its Python blocks.
 
 python tests/package.py FOLDER
 """
@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,6 +77,16 @@ def readme_commands(text):
     return commands
 
 
+def visit(command, folder, environment):
+    """A command that serves a page until it is ended: the page is there."""
+    options = {"cwd": folder, "env": environment, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **options) as child:
+        said = child.stdout.readline()
+        with urllib.request.urlopen(re.search(r"http://\S+", said).group(), timeout=60) as page:
+            assert b"</html>" in page.read()
+        child.terminate()
+
+
 def follow_readme(python, folder, environment):
     """Its commands, then its Python blocks, in an empty folder."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -84,6 +95,9 @@ def follow_readme(python, folder, environment):
         program, *arguments = shlex.split(command)
         print(f"  {command}", flush=True)
         run = [str(Path(python).with_name(program)), *arguments]
+        if arguments[0] == "explore":
+            visit([*run, "--no-browser"], folder, environment)
+            continue
         subprocess.run(run, check=True, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
     blocks = "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.S))
     subprocess.run([python, "-c", blocks], check=True, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
@@ -101,8 +115,8 @@ def main(folder):
         python = python_in(folder / "clean", str(package))
         print(f"{package.name} ({package.stat().st_size // 1024} KiB):", end=" ", flush=True)
         subprocess.run([python, "-c", USE], check=True, cwd=folder, env=environment)
-    print(f"{wheel.name}[cli], as the README says:", flush=True)
-    follow_readme(python_in(folder / "clean", f"{wheel}[cli]"), folder / "readme", environment)
+    print(f"{wheel.name}[explore], as the README says:", flush=True)
+    follow_readme(python_in(folder / "clean", f"{wheel}[explore]"), folder / "readme", environment)
     print("fine")
 
 

@@ -1,6 +1,6 @@
 """A new user's walk through the command line, on ordinary tables.
 
-One table goes through the real command, in processes of its own; the others
+One table goes through the real command as far as its model, in processes of its own; the others
 through the same entry point in this one, which saves a second each time.
 
 Each table is looked at (`outliers`), explained (`report`), fitted and used
@@ -84,6 +84,7 @@ def walk(tmp_path, run, monkeypatch):
     ],
 )
 def test_tables_of_scikit_learn(walk, name, scaled, most):
+    inside = walk.command
     if name == "wine":
         walk.command = real_command
     frame = getattr(datasets, f"load_{name}")(as_frame=True).data
@@ -103,6 +104,7 @@ def test_tables_of_scikit_learn(walk, name, scaled, most):
     assert listed[0]["unusual_columns"].startswith(f"{first} ")
 
     walk("fit", "x.csv", "--model", "m.npz")
+    walk.command = inside
     frame.iloc[::-1, ::-1].to_csv(walk.folder / "new.csv", index=False)  # other order of rows and columns
     again, _ = walk.flagged("new.csv", "--model", "m.npz")
     assert {len(frame) + 1 - entry["row"] for entry in again} == {entry["row"] for entry in listed}
