@@ -76,7 +76,7 @@ class TL1CellPCA(OutlierPCA):
         Most iterations of step 3.
     tol : float, default=1e-4
         Relative decrease of the loss at which to stop.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState or None, default=0
         For `TL1SubspacePCA`, and for the rows of the start when there are more
         than 2000 (or five times the features, up to 5000).
     verbose : bool, default=False

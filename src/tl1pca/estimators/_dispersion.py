@@ -276,11 +276,11 @@ class TL1PCA(BaseDispersionPCA):
         return TL1(a=self.a)
 
     def _check_parameters(self) -> None:
+        check_solver(self.solver)
         super()._check_parameters()
         check_iteration(self.tol, self.max_iter)
         if not isinstance(self.n_starts, Integral) or self.n_starts < 1:
             raise ValueError(f"n_starts must be a positive integer, got {self.n_starts!r}.")
-        check_solver(self.solver)
 
     def _parts(self, factor: float = 1.0) -> tuple[Solver, str]:
         if not isinstance(self.solver, str):

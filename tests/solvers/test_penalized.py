@@ -1,0 +1,99 @@
+"""The trace lasso: what majorizes it, and an ascent that never descends."""
+
+import numpy as np
+import pytest
+
+from support import gaussian
+from tl1pca import Lp
+from tl1pca.objectives import Dispersion
+from tl1pca.rows import DenseRows
+from tl1pca.solvers import State
+from tl1pca.solvers.penalized import N_STARTS, TraceLasso, TraceLassoAscent
+
+X = gaussian(30, 4, seed=2) - gaussian(30, 4, seed=2).mean(axis=0)
+V = np.random.default_rng(0).uniform(0.5, 2.0, size=30)
+
+
+def lasso(penalty, weights=None):
+    columns = X if weights is None else X * np.sqrt(weights)[:, None]
+    return TraceLasso(Dispersion(DenseRows(X, weights=weights), Lp(p=1)), columns, penalty, np.eye(4))
+
+
+def unit(seed):
+    w = np.random.default_rng(seed).normal(size=4)
+    return w / np.linalg.norm(w)
+
+
+def test_value():
+    w = unit(0)
+    nuclear = np.linalg.norm(X * np.sqrt(V)[:, None] * w, "nuc")
+    right = V @ np.abs(X @ w) - 0.7 * nuclear
+    assert lasso(0.7, V).value(w[:, None])[0] == pytest.approx(right, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_squares_lie_above_the_norm_and_touch_it(seed):
+    """|X Diag(w)|_* <= (sum d_j w_j^2 + |X Diag(w0)|_*) / 2, with equality at w0."""
+    problem, at = lasso(1.0), unit(seed)
+    d = problem.curvature(at)
+    assert d @ at**2 == pytest.approx(problem.norm(at), rel=1e-9)
+    for other in (unit(seed + 10), unit(seed + 20)):
+        assert problem.norm(other) <= 0.5 * (d @ other**2 + problem.norm(at)) * (1 + 1e-12)
+
+
+def test_a_step_maximizes_the_minorant():
+    problem, w = lasso(0.5, V), unit(3)
+    found = TraceLassoAscent(max_iter=1, tol=0.0).solve(problem, State(w[:, None]))
+    t = X @ w
+    G, d = X.T @ (V * np.sign(t)), 0.5 * problem.curvature(w)
+    others = np.random.default_rng(0).normal(size=(4, 2000))
+    others /= np.linalg.norm(others, axis=0)
+    new = found.W[:, 0]
+    assert G @ new - 0.5 * d @ new**2 >= (G @ others - 0.5 * d @ others**2).max()
+    assert found.path == pytest.approx([problem.value(a[:, None])[0] for a in (w, new)])
+    assert not found.converged
+
+
+def test_it_never_descends_and_ends_when_the_gain_is_small():
+    problem = lasso(0.5)
+    found = TraceLassoAscent().solve(problem)
+    assert found.converged
+    assert (np.diff(found.path) >= 0).all()
+    near = found.W + 1e-3 * np.random.default_rng(0).normal(size=(4, 300))
+    assert problem.value(near / np.linalg.norm(near, axis=0)).max() <= found.path[-1] * (1 + 1e-6)
+    path = np.array(TraceLassoAscent(tol=1e-2).solve(problem, State(unit(1)[:, None])).path)
+    assert (np.diff(path) > 1e-2 * np.abs(path[:-1])).all()
+
+
+def test_several_starts_are_no_worse_than_any_of_them():
+    problem = lasso(0.5)
+    best = TraceLassoAscent().solve(problem).path[-1]
+    starts = TraceLassoAscent()._starts(problem)
+    assert starts.shape == (4, N_STARTS)
+    np.testing.assert_allclose(np.linalg.norm(starts, axis=0), 1.0)
+    values = problem.dispersion.value(starts)
+    assert (np.diff(values) < 0).all()  # the best first, each once
+    rows = X / np.linalg.norm(X, axis=1)[:, None]
+    assert values[0] >= problem.dispersion.value(rows.T).max() * (1 - 1e-9)
+    for w in starts.T:
+        assert TraceLassoAscent().solve(problem, State(w[:, None])).path[-1] <= best * (1 + 1e-12)
+
+
+def test_repeated_rows_are_one_start():
+    twice = np.vstack([X, X, np.zeros((2, 4))])
+    problem = TraceLasso(Dispersion(DenseRows(twice), Lp(p=1)), twice, 0.5, np.eye(4))
+    np.testing.assert_allclose(
+        np.abs(np.sum(TraceLassoAscent()._starts(problem) * TraceLassoAscent()._starts(lasso(0.5)), axis=0)),
+        1.0,
+        atol=1e-6,
+    )
+
+
+def test_the_next_direction_is_orthogonal():
+    problem = lasso(0.5)
+    first = TraceLassoAscent().solve(problem).W
+    left = problem.deflated(first)
+    assert left.basis.shape == (4, 3)
+    np.testing.assert_allclose(left.basis.T @ left.basis, np.eye(3), atol=1e-12)
+    second = TraceLassoAscent().solve(left).W
+    assert abs(float(first[:, 0] @ second[:, 0])) < 1e-10
