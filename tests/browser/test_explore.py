@@ -50,9 +50,22 @@ class Page:
             self.until(shown, [str(state["fit"]["version"]), str(state["version"])])
         return state
 
-    def load(self, path):
+    def load(self, path, drop=False):
         before = self.server.json("api/state")["file"]
-        self.page.locator("#file").set_input_files(path)
+        if drop:
+            dropped = self.page.evaluate_handle(
+                """([name, text]) => {
+                    const data = new DataTransfer();
+                    data.items.add(new File([text], name));
+                    return data;
+                }""",
+                [path.name, path.read_text()],
+            )
+            self.page.dispatch_event("body", "dragenter", {"dataTransfer": dropped})
+            assert self.page.locator("#dropping").is_visible()
+            self.page.dispatch_event("body", "drop", {"dataTransfer": dropped})
+        else:
+            self.page.locator("#file").set_input_files(path)
         while (self.server.settled()["file"] or {}).get("id") == (before or {}).get("id"):
             self.page.wait_for_timeout(50)
         return self.settled()
@@ -204,7 +217,7 @@ def test_gaps_and_dates(browser, server, tmp_path):
     path = tmp_path / "gaps.csv"
     frame.to_csv(path, index=False)
     tab = Page(browser, server)
-    tab.load(path)
+    tab.load(path, drop=True)
     tab("#columns-details summary").click()
     listed = tab("#columns").inner_text()
     assert "dates or times" in listed

@@ -132,6 +132,7 @@ def test_rows_set_aside_are_judged_and_drawn(server, loaded):
     assert drawn["flags"][drawn["flag"][at]] == "set aside"
     assert drawn["od"][at] > 10 * max(od for i, od in enumerate(drawn["od"]) if drawn["flag"][i] == 0)
     assert len(drawn["scores"][0]) == len(drawn["points"]) == 178
+    assert drawn["map"]["logX"]  # or all others would be one spot beside it
     assert server.json("api/row?row=151")["aside"]
     server.do("undo")
 

@@ -12,7 +12,7 @@ from .._pipelines import in_given_units, split
 from ..diagnostics import Flag, excess, flags
 from ..report import _words as words
 from ..report._analysis import Analysis
-from ..report._drawn import Drawn, content, digits, draw
+from ..report._drawn import Drawn, content, digits, draw, map_axes
 from ..report._levels import at_level, levels
 from ..report._page import tiles
 from ..tables import Table
@@ -78,13 +78,13 @@ class View:
                 marks.setdefault(i, []).append(self.columns[j])
             return marks
         details = self.drawn.details.first(self.drawn.n_listed)
-        known = np.isfinite(details.values) & (
-            details.by_score[:, None] | (np.abs(details.values) >= UNUSUAL_CELL)
-        )
+        # A row that is far out in line with the others has no cell that does not fit.
+        known = ~details.by_score[:, None] & (np.abs(np.nan_to_num(details.values)) >= UNUSUAL_CELL)
         for i, columns, named in zip(
             kept[self.drawn.rows[: self.drawn.n_listed]].tolist(), details.columns, known
         ):
-            marks[i] = [self.columns[j] for j in columns[named].tolist()]
+            if named.any():
+                marks[i] = [self.columns[j] for j in columns[named].tolist()]
         return marks
 
     @property
@@ -135,7 +135,22 @@ class View:
         kept = self.fit.kept[self.drawn.rows].tolist()
         data["flag"] = [ASIDE if i in aside else flag for i, flag in zip(kept, data["flag"])]
         self._append(data, aside)
+        self._widen(data)
         return data
+
+    def _widen(self, data: dict[str, Any]) -> None:
+        """Axes that hold the rows that took no part as well."""
+        points = self.drawn.rows[self.drawn.points]
+        maps = [(data, self.analysis.found, self.fit.aside.distances)]
+        if self.analysis.classical is not None:
+            maps.append((data["classical"], self.analysis.classical.found, self.fit.aside.classical))
+        for drawn, found, (sd, od) in maps:
+            known = np.isfinite(sd) & np.isfinite(od)
+            drawn["map"] = map_axes(
+                np.concatenate([found.score_distances[points], sd[known]]),
+                np.concatenate([found.orthogonal_distances[points], od[known]]),
+                found.cutoffs,
+            )
 
     def _append(self, data: dict[str, Any], aside: frozenset[int]) -> None:
         """Rows that took no part in the fit, at the end of what is drawn."""
@@ -208,9 +223,7 @@ class View:
             rows = self.analysis.flagged[:MAP_ROWS]
             part, marked = self._residuals(rows), None
         else:
-            size = np.where(bad, np.abs(np.nan_to_num(residuals)), 0.0)
-            rows = np.argsort(-size.max(axis=1), kind="stable")[:MAP_ROWS]
-            rows = rows[bad[rows].any(axis=1)]
+            rows = self.analysis.rows_with_bad_cells
             part, marked = residuals[rows], bad[rows]
         if not len(rows):
             return {"rows": [], "columns": [], "residuals": [], "marked": []}

@@ -104,7 +104,7 @@ def content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
         "variables": details.columns.tolist(),
         "values": [digits(row, 3) for row in details.values.T],
         "scores": [digits(score) for score in analysis.scores(points).T],
-        "map": _map(
+        "map": map_axes(
             found.score_distances[points],
             found.orthogonal_distances[points],
             analysis.found.cutoffs,
@@ -118,7 +118,7 @@ def content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
             "shares": digits(classical.shares),
             "sd": digits(sd),
             "od": digits(od),
-            "map": _map(sd, od, classical.found.cutoffs),
+            "map": map_axes(sd, od, classical.found.cutoffs),
         }
     return data
 
@@ -160,7 +160,7 @@ def _loadings(analysis: Analysis) -> dict[str, Any]:
     return {"variables": chosen.tolist(), "components": [digits(row, 4) for row in W[:, chosen]]}
 
 
-def _map(sd: Array, od: Array, limits: Any) -> dict[str, Any]:
+def map_axes(sd: Array, od: Array, limits: Any) -> dict[str, Any]:
     """Limits of an outlier map, and whether an axis spans so much that it has to be logarithmic."""
     longest = float(sd.max(initial=limits.score if np.isfinite(limits.score) else 1.0))
     # On a linear axis with a row that is so far out, all others would be one spot.
