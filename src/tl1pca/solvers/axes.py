@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,9 @@ def scatter_axes(C: Array, n_axes: int, rough: bool = False) -> tuple[Array, Arr
     """
     d, wide = C.shape[0], n_axes + 20
     if d > 4 * wide:
-        values, axes, error = _subspace_iteration(C, wide, n_axes, (4,) if rough else (6, 6, 12))
+        start = asarray_like(np.random.RandomState(0).standard_normal((d, wide)), C)
+        bouts = (4,) if rough else (6, 6, 12)
+        values, axes, error = _subspace_iteration(lambda Q: C @ Q, start, n_axes, bouts)
         if rough or error <= 1e-11 * float(values[0]):
             return values[:n_axes], axes[:, :n_axes]
     values, axes = linalg.eigh(to_numpy(C), subset_by_index=[d - n_axes, d - 1], check_finite=False)
@@ -75,19 +78,30 @@ def symmetric_axes(C: Array) -> tuple[Array, Array]:
     return to_numpy(values), to_numpy(axes)
 
 
+def row_axes(A: Array, n_axes: int) -> tuple[Array, Array]:
+    """`scatter_axes` of A'A for rows A (n, d) in memory: for few axes of many columns it is never formed."""
+    d, wide = A.shape[1], n_axes + 20
+    if min(A.shape) > 4 * wide:
+        start = np.random.RandomState(0).standard_normal((d, wide))
+        values, axes, error = _subspace_iteration(lambda Q: A.T @ (A @ Q), start, n_axes, (6, 6, 12))
+        if error <= 1e-11 * float(values[0]):
+            return values[:n_axes], axes[:, :n_axes]
+    return scatter_axes(A.T @ A, n_axes)
+
+
 def _subspace_iteration(
-    C: Array, wide: int, n_axes: int, bouts: tuple[int, ...]
+    apply: Callable[[Array], Array], Q: Array, n_axes: int, bouts: tuple[int, ...]
 ) -> tuple[Array, Array, float]:
-    """Ritz pairs of C after bouts of multiplications, and the largest residual of the first `n_axes`."""
-    Q = orthonormalize(asarray_like(np.random.RandomState(0).standard_normal((C.shape[0], wide)), C))
+    """Ritz pairs of a scatter after bouts of multiplications, and the largest residual of the first ones."""
+    Q = orthonormalize(Q)
     for steps in bouts:
         for _ in range(steps):
-            Q = orthonormalize(C @ Q)
-        image = C @ Q
+            Q = orthonormalize(apply(Q))
+        image = apply(Q)
         values, turn = np.linalg.eigh(to_numpy(Q.T @ image))
-        values, turn = values[::-1], asarray_like(np.ascontiguousarray(turn[:, ::-1]), C)
+        values, turn = values[::-1], asarray_like(np.ascontiguousarray(turn[:, ::-1]), Q)
         Q, image = Q @ turn, image @ turn
-        rest = to_numpy((image - Q * asarray_like(values, C))[:, :n_axes])
+        rest = to_numpy((image - Q * asarray_like(values, Q))[:, :n_axes])
         error = float(np.sqrt(np.einsum("ij,ij->j", rest, rest).max(initial=0.0)))
         if error <= 1e-11 * float(values[0]):
             break

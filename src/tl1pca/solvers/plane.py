@@ -12,9 +12,9 @@ from scipy.special import fdtri, ndtri, stdtrit
 from .._arrays import asarray_like, double, namespace, to_numpy
 from .._flags import MOST_TILT, Cutoffs
 from .._subspace import score_distances
-from ..rows import Rows
+from ..rows import MANY_ROWS, Rows
 from ..statistics import main_mode
-from .axes import scatter_axes
+from .axes import row_axes, scatter_axes
 
 Array = NDArray[Any]
 
@@ -55,6 +55,13 @@ def weighted_plane(rows: Rows, weights: Any, k: int, muted: Array | None = None)
     mass = float(rows.total(double, weights))
     n_used = round(float(rows.total(lambda w: namespace(w).sign(w), weights)))
     mean = to_numpy(rows.pullback(weights)).astype(np.float64) / mass
+    if rows.in_memory and rows.shape[0] <= MANY_ROWS and (muted is None or not muted.any()):
+        v = weights if rows.weights is None else weights * rows.weights
+        used = np.flatnonzero(v)
+        size = np.sqrt(v[used] / mass * (n_used / max(n_used - 1, 1)))
+        A = (rows.gather_rows(used) - mean) * size[:, None]
+        variances, W = row_axes(A, k)
+        return Plane(mean, W, np.maximum(variances, 0.0), n_used, float(np.einsum("ij,ij->", A, A)))
     C = double(rows.gram(weights)) / mass
     home_mean = asarray_like(mean, C)
     C = (C - home_mean[:, None] * home_mean) * (n_used / max(n_used - 1, 1))
