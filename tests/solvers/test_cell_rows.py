@@ -62,6 +62,13 @@ def test_more_bad_cells_than_usual_speak_against_a_row():
     assert np.mean(distances(Z, plane, rate=0.35) > limit) < 0.1
 
 
+def test_a_row_of_which_most_is_bad_is_not_repaired():
+    plane, _ = plane_of()
+    Z, _ = rows_on(plane, n=3)
+    Z[:, :12] = np.arange(12) * 100.0
+    assert (distances(Z, plane, rate=0.4) > 500).all()
+
+
 @pytest.mark.parametrize("rate", [0.05, 0.3])
 def test_surprise_is_the_normal_score_of_the_count(rate):
     bad = np.arange(4, 20)
