@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import signal
 import subprocess
@@ -13,9 +14,12 @@ from urllib.parse import quote, urlsplit
 class Explorer:
     """The command in a process of its own."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, temporary=None):
         command = [sys.executable, "-m", "tl1pca.cli", "explore", "--no-browser", *map(str, arguments)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        environment = dict(os.environ) if temporary is None else {**os.environ, "TMPDIR": str(temporary)}
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
         line = self.process.stdout.readline()
         found = re.search(r"http://\S+", line)
         if found is None:

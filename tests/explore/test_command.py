@@ -3,9 +3,7 @@
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
-from pathlib import Path
 
 import psutil
 
@@ -16,8 +14,8 @@ from tl1pca.explore._session import Session
 
 
 def test_ctrl_c_leaves_nothing_behind(tmp_path, wine):
-    before = set(Path(tempfile.gettempdir()).glob("tl1pca-*"))
-    explorer = Explorer()
+    explorer = Explorer(temporary=tmp_path)
+    assert list(tmp_path.iterdir())
     assert explorer.json("api/state")["file"] is None
     assert explorer.post("api/do/fit")[0] == 400  # nothing to fit yet
     workers = psutil.Process(explorer.process.pid).children(recursive=True)
@@ -28,7 +26,20 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path, wine):
     assert err == ""
     psutil.wait_procs(workers, timeout=10)
     assert not any(worker.is_running() for worker in workers)
-    assert set(Path(tempfile.gettempdir()).glob("tl1pca-*")) <= before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sigterm_leaves_nothing_behind_either(tmp_path):
+    explorer = Explorer(temporary=tmp_path)
+    assert list(tmp_path.iterdir())
+    explorer.json("api/state")
+    workers = psutil.Process(explorer.process.pid).children(recursive=True)
+    explorer.process.terminate()
+    assert explorer.process.wait(20) == 143
+    explorer.process.communicate()
+    psutil.wait_procs(workers, timeout=10)
+    assert not any(worker.is_running() for worker in workers)
+    assert list(tmp_path.iterdir()) == []
 
 
 def run(*arguments):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import signal
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -73,10 +76,29 @@ def serve(
         say(f"Open {address} in a browser on this computer. Ctrl-C ends it.")
         if browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        server.run(sockets=[listening])
+        with _terminable():
+            server.run(sockets=[listening])
     finally:
         session.close()
         listening.close()
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Whoever ends this process by SIGTERM leaves nothing behind: what is in `finally` is done first."""
+
+    def end(number: int, frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    try:
+        before = signal.signal(signal.SIGTERM, end)
+    except ValueError:  # not the main thread, which alone gets signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _listen(port: int) -> socket.socket:
