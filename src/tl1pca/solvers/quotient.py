@@ -163,7 +163,7 @@ class _Problem:
         return float(self.v @ self.operator.value(np.abs(self.above @ w))) / below
 
     def size(self, w: Array) -> float:
-        """Unit of the widths: the median score below; with a ridge, where all may vanish, a typical length."""
+        """Unit of the widths: the median score below; with a ridge, where all may vanish, a usual length."""
         if self.ridge:
             return float(np.sqrt(self.u @ (self.below**2).mean(axis=1) / self.u.sum()))
         return float(weighted_median(np.abs(self.below @ w), self.u)) or float(np.abs(self.below).max())
