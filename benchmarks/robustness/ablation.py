@@ -18,12 +18,13 @@ from threadpoolctl import threadpool_limits
 from robustness import ordinary, real
 from robustness.report import table
 from tl1pca._files import write_atomically
+from tl1pca.solvers.plane import weighted_plane
 
 OUT, PLANE, FIT = (f"tl1pca.solvers.{name}." for name in ("outlyingness", "plane", "subspace"))
 
 
-def _no_tl1_steps(sample, plane, keep, muted, tol):
-    return plane, np.asarray(keep), (0.0,), True
+def _no_tl1_steps(sample, keep, q, muted, tol):
+    return weighted_plane(sample, keep, q, muted), np.asarray(keep), (0.0,), True
 
 
 def _score_cutoff_of_f(sd, k, n):
@@ -39,7 +40,8 @@ PARTS = {
     "moment directions": {OUT + "moment_directions": lambda X, n_axes: X[:0]},
     "more directions for few rows": {OUT + "MOST_DIRECTIONS": 1},
     "start from .6 of the trusted rows (all instead)": {FIT + "START_SHARE": 1.0},
-    "judging dimension (k instead)": {FIT + "judging_dimension": lambda X, start, k, count: k},
+    "judging dimension (k instead)": {FIT + "judging_dimension": lambda X, kept, k, count: k},
+    "no far rows that a gap separates": {FIT + "_without_far": lambda n, keep, sd, candidates: keep},
     "columns of few values": {FIT + "discrete_columns": lambda X: np.zeros(X.shape[1], dtype=bool)},
     "concentration": {FIT + "CONCENTRATIONS": 0},
     "reweighting of the sample but one": {FIT + "REWEIGHTINGS": 1},

@@ -101,14 +101,14 @@ def main():
         todo = [] if options.report else [task for task in tasks if not complete(task, journal.records)]
         lanes = queue.SimpleQueue()
         for _ in range(options.jobs):
-            lanes.asarray(Lane(commands))
+            lanes.put(Lane(commands))
 
         def work(task):
             lane = lanes.get()
             try:
                 return task, lane.run(task, journal.records.get(task.key, {}), code)
             finally:
-                lanes.asarray(lane)
+                lanes.put(lane)
 
         futures = [pool.submit(work, task) for task in todo]
         try:

@@ -38,14 +38,14 @@ class TL1SubspacePCA(OutlierPCA):
 
     1. Start: rows that a gap separates are put aside; of the rest, the least
        outlying ones over many directions (Stahel and Donoho) are trusted.
-    2. Dimension: rows are judged at `n_components` dimensions, or at more if
-       most rows have more in common.
-    3. Concentration: PCA of a majority, and the majority nearest to it, in turn.
-    4. Reweighting: PCA of all rows within a limit of the orthogonal distance.
-       Scores have no part in it, as groups and long tails inside the subspace
-       are no reason to leave the fit; only a cluster far out that looks like
-       one point repeated is left out.
-    5. Tl1 steps on these rows, and a last PCA of all rows within the limit.
+    2. Concentration: PCA of a majority, and the majority nearest to it, in turn.
+    3. Dimension: rows are judged at `n_components` dimensions, or, after
+       another concentration, at more if most rows have more in common.
+    4. Tl1 steps on the rows within a limit of the orthogonal distance.
+    5. Reweighting: PCA of all rows within the limit, in turn. Scores have no
+       part in it, as groups and long tails inside the subspace are no reason
+       to leave the fit; only a cluster far out that looks like one point
+       repeated is left out.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ class TL1SubspacePCA(OutlierPCA):
         larger than the share expected.
     n_directions : int, default=250
         Pairs of rows that give directions for the outlyingness; up to four
-        times as many for fewer than 1000 rows.
+        times as many for fewer than 1000 rows, and all pairs of few rows.
     reweight : bool, default=True
-        Whether to end with PCA of all rows within the limit.
+        Whether to end with step 5; else the Tl1 steps have the last word.
     random_state : int, RandomState or None, default=0
-        Draws the pairs of rows, from an order that the data decide: the same
-        question gets the same answer, whatever the order of the rows. Another
-        seed shows how much hangs on the draw; None draws afresh in every call.
+        Draws the rows that the start looks at where there are more than it can
+        (see Notes). With fewer, nothing is drawn: the result is that of the
+        data alone, whatever the seed and the order of the rows.
     verbose : bool, default=False
         Whether to print the objective after every iteration.
 
@@ -95,7 +95,7 @@ class TL1SubspacePCA(OutlierPCA):
     weights_ : ndarray of shape (n_samples,)
         Weight of each row in the final fit.
     scale_ : float
-        The Tl1 scale s of the distances, after the Tl1 steps.
+        The Tl1 scale s of the distances of the rows in them, after the Tl1 steps.
     objective_, objective_path_ : float, list of one ndarray
         The scale s, and its way down in the Tl1 steps.
     n_components_, rank_, n_iter_, n_features_in_ : int
@@ -107,7 +107,7 @@ class TL1SubspacePCA(OutlierPCA):
     lie exactly in a subspace of that dimension, that subspace is returned.
     With more features than samples everything happens in the row space.
     Above five times max(1000, min(5 n_features, 2500)) rows the start looks at
-    rows at fixed places, all the data having their say afterwards.
+    that many drawn ones, all the data having their say afterwards.
 
     Examples
     --------

@@ -29,8 +29,13 @@ GAP_DIRECTIONS = 50
 TAIL = 0.05
 #: The same about a tight core, as where a foreign cluster sits in the shortest half.
 FRINGE = 0.01
+#: So many times longer than a normal sample would have it, beside its inner part, is the half that reaches
+#: beyond a tight core. A majority between the rows of a foreign line comes near to 1.3 by chance.
+CORE = 1.5
 #: Rows up to which the number of directions grows as the rows become fewer, and how often it may double.
 FEW_ROWS, MOST_DIRECTIONS = 1000, 4
+#: Seed of the permutations that give the pairs.
+DRAW = 0
 
 
 def canonical_order(X: Array) -> Array:
@@ -51,7 +56,7 @@ def canonical_order(X: Array) -> Array:
     return np.argsort(squares / size + np.sqrt(0.5) * skewness, kind="stable")
 
 
-def least_outlying(X: Array, count: int, n_directions: int, tol: float, rng: np.random.RandomState) -> Array:
+def least_outlying(X: Array, count: int, n_directions: int, tol: float) -> Array:
     """Rows that no gap separates, the least outlying first.
 
     Parameters
@@ -64,9 +69,6 @@ def least_outlying(X: Array, count: int, n_directions: int, tol: float, rng: np.
         where they cost little and a result of few would hang on their choice.
     tol : float
         Length below which a deviation is rounding.
-    rng : RandomState
-        Draws indices, never looking at the data: all that follows is
-        equivariant under shift, scale and rotation.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def least_outlying(X: Array, count: int, n_directions: int, tol: float, rng: np.
     """
     n = len(X)
     many = int(n_directions * min(max(FEW_ROWS / n, 1.0), MOST_DIRECTIONS))
-    pairs, rows = pair_directions(X, many, rng), np.arange(n)
+    pairs, rows = pair_directions(X, many), np.arange(n)
     n_axes = max(1, min(X.shape[1], n // 5, 100))
     for _ in range(6):  # fresh moments of what is left
         moments = moment_directions(X[rows], n_axes)
@@ -86,9 +88,18 @@ def least_outlying(X: Array, count: int, n_directions: int, tol: float, rng: np.
     return np.asarray(rows[outlyingness_order(W @ X[rows].T, count, tol)])
 
 
-def pair_directions(X: Array, n_directions: int, rng: np.random.RandomState) -> Array:
-    """Unit differences of random pairs of rows; from permutations, so that many pairs touch every row."""
+def pair_directions(X: Array, n_directions: int) -> Array:
+    """Unit differences of pairs of rows: of all pairs if they are at most three times as many as wanted.
+
+    Else of pairs from permutations, so that many touch every row. These are
+    always the same ones, in an order of the rows that the data decide: a
+    result must not hang on a draw.
+    """
     n = len(X)
+    if n * (n - 1) <= 6 * n_directions:
+        first, second = np.triu_indices(n, 1)
+        return _unit_rows(X[first] - X[second])
+    rng = np.random.RandomState(DRAW)
     order = np.concatenate([rng.permutation(n) for _ in range(2 * n_directions // n + 1)])
     m = 2 * min(n_directions, len(order) // 2)
     return _unit_rows(X[order[0:m:2]] - X[order[1:m:2]])
@@ -181,7 +192,7 @@ def grown_halves(T: Array, count: int, tol: float) -> tuple[Array, Array]:
     center, half = shortest_interval(S, count)
     core = shortest_interval(S, min(count, max(2, int(0.6 * count))))[1]
     p = majority_share(count / n)
-    cored = half > 1.2 * core * ndtri(0.5 + 0.5 * p) / ndtri(0.5 + 0.3 * p)
+    cored = half > CORE * core * ndtri(0.5 + 0.5 * p) / ndtri(0.5 + 0.3 * p)
     S -= center[:, None]
     radius, inside = _grow(S, half, np.maximum(np.where(cored, FRINGE, TAIL) * n, 1), tol)
     kept = np.where(np.abs(S) > radius[:, None], 0.0, S)

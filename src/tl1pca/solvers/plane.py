@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtri, ndtri, stdtrit
+from scipy.special import fdtri, stdtrit
 
 from .._arrays import asarray_like, double, namespace, to_numpy
 from .._flags import MOST_TILT, Cutoffs
@@ -106,7 +106,12 @@ def fit_limit(far: Array, count: int, tol: float) -> float:
     rows, even 40 % of them, do not move it.
     """
     location, scale = main_mode(np.cbrt(far**2), count)
-    return max(max(location + float(ndtri(FIT_LEVEL)) * scale, 0.0) ** 1.5, tol)
+    return max(max(location + _quantile(FIT_LEVEL, len(far)) * scale, 0.0) ** 1.5, tol)
+
+
+def _quantile(level: float, n: int) -> float:
+    """A t quantile: the mode of few values is uncertain, as much as n/4 degrees of freedom say."""
+    return float(stdtrit(max(n / 4, 1), level))
 
 
 def row_cutoffs(plane: Plane, sd: Array, far: Array, fitted: Array, count: int, tol: float) -> Cutoffs:
@@ -127,8 +132,7 @@ def row_cutoffs(plane: Plane, sd: Array, far: Array, fitted: Array, count: int, 
     z = np.cbrt(far**2)
     location, scale = main_mode(z, count)
     scale *= upper_stretch(z[fitted])
-    # A t quantile: the mode of few values is uncertain, as much as n/4 degrees of freedom say.
-    orthogonal = max(max(location + float(stdtrit(max(n / 4, 1), LEVEL)) * scale, 0.0) ** 1.5, tol)
+    orthogonal = max(max(location + _quantile(LEVEL, n) * scale, 0.0) ** 1.5, tol)
     pool = fitted & (far <= orthogonal)
     # A row at the center of the scores; the tilt lengthens the distances of rows farther out.
     return Cutoffs(score_cutoff(sd[pool], k, n), orthogonal * float(np.sqrt(1 + 1 / n)), n + 1.0)

@@ -1,4 +1,4 @@
-"""The residual side with a high breakdown point: start, dimension, concentration, Tl1 steps, reweighting.
+"""The residual side with a high breakdown point: start, concentration, dimension, Tl1 steps, reweighting.
 
 Rows are judged by their distance to the plane and not by their scores: a group
 or a long tail inside the plane is no reason to leave the fit. The one exception
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from .._arrays import cast, double, namespace, to_numpy
-from .._flags import Cutoffs
+from .._flags import MOST_TILT, Cutoffs
 from .._progress import report_iteration
 from ..objectives import ResidualScale
 from ..rows import Rows
@@ -29,7 +29,7 @@ Array = NDArray[Any]
 #: The plane starts from this share of the trusted rows, the least outlying ones.
 START_SHARE = 0.6
 #: Rounds of concentration, and of reweighting.
-CONCENTRATIONS, REWEIGHTINGS = 15, 4
+CONCENTRATIONS, REWEIGHTINGS = 15, 2
 #: Share of the rows whose change is too small for another round of concentration.
 SETTLED = 0.01
 #: The dimension at which rows are judged: at most so many, and so many rows of the start for each.
@@ -108,6 +108,7 @@ def fit_subspace(
     breakdown, n_directions, reweight
         As in `TL1SubspacePCA`.
     rng : RandomState
+        Draws rows for the start where there are too many.
     row_space : bool, default=False
         Whether the columns are coordinates of the row space, where a column
         of few values means nothing.
@@ -119,7 +120,7 @@ def fit_subspace(
     SubspaceFit
     """
     n, d = rows.shape
-    index = representative_rows(rows, max(1000, min(5 * d, 2500)))
+    index = representative_rows(rows, max(1000, min(5 * d, 2500)), rng)
     sample, whole = rows.subset_float64(index), n == len(index)
     m, count = len(index), subset_size(n, breakdown)
     few = subset_size(m, breakdown)
@@ -127,31 +128,36 @@ def fit_subspace(
     X = sample.gather_rows(np.arange(m))
     muted = np.zeros(d, dtype=bool) if row_space else discrete_columns(X)
     X[:, muted] = 0.0
-    order = least_outlying(X, few, n_directions, tol, rng)
+    order = least_outlying(X, few, n_directions, tol)
     if isinstance(n_components, int):
         k = min(n_components, m, d)
     else:
         spectrum = weighted_plane(sample, _mask(sample, order[:few]), min(m, d))
         k = reach_share(spectrum.variances, spectrum.total_variance, n_components)
     inner = min(k, d - int(muted.sum()))
-    start = order[: _start_size(few, inner)]
-    q = judging_dimension(X, start, inner, few) if judge_beyond else inner
-    start = order[: _start_size(few, q)]
-    keep = concentrate(sample, start, q, few, muted, tol)
-    keep, balls = reweighted(sample, keep, X[start], q, few, muted, tol)
-    plane = weighted_plane(sample, keep, q, muted)
-    plane, weights, path, converged = tl1_steps(sample, plane, keep, muted, tol)
-    fitted = None
-    if whole:
-        fitted = rows.asarray(_back(to_numpy(keep), index))
-    found = assess(rows, plane, fitted, count, tol, balls)
+    keep, q = concentrate(sample, order, inner, few, muted, tol), inner
+    if judge_beyond:
+        q = judging_dimension(X, np.flatnonzero(to_numpy(keep)), inner, few)
+    if q > inner:
+        keep = concentrate(sample, order, q, few, muted, tol)
+    found = assess(sample, weighted_plane(sample, keep, q, muted), keep, few, tol)
+    keep = sample.map(
+        partial(_without_far, found.plane.n_fit), found.keep, found.score_distances, _mask(sample, order)
+    )
+    plane, weights, path, converged = tl1_steps(sample, keep, q, muted, tol)
+    balls: tuple[Ball, ...] = ()
     if reweight:
-        fitted = found.keep
-        found = assess(rows, weighted_plane(rows, fitted, q, muted), fitted, count, tol, balls)
+        plane, weights, balls = reweighted(sample, plane, keep, X[start_rows(order, few, q)], few, muted, tol)
+    if whole:
+        fitted = rows.asarray(_back(weights, index))
+    else:
+        fitted = assess(rows, plane, None, count, tol, balls).keep
+    if reweight:
+        plane = weighted_plane(rows, fitted, q, muted)
+    found = assess(rows, plane, fitted, count, tol, balls)
     cutoffs = _cutoffs(rows, found, fitted, count, tol)
-    final = fitted if reweight else (rows.asarray(_back(weights, index)) if whole else found.keep)
-    plane = weighted_plane(rows, final, k) if muted.any() else first_axes(found.plane, k)
-    return SubspaceFit(plane, found, cutoffs, final, path, converged)
+    plane = weighted_plane(rows, fitted, k) if muted.any() else first_axes(found.plane, k)
+    return SubspaceFit(plane, found, cutoffs, fitted, path, converged)
 
 
 def rounding_length(sample: Rows, count: int) -> float:
@@ -168,14 +174,14 @@ def subset_size(n: int, breakdown: float) -> int:
     return min(n, max(n - int(breakdown * n), n // 2 + 1))
 
 
-def representative_rows(rows: Rows, most: int) -> Array:
+def representative_rows(rows: Rows, most: int, rng: np.random.RandomState) -> Array:
     """Indices of at most `most` rows in an order that the data decide.
 
-    Evenly from the canonical order of up to five times as many. So a result
-    does not hang on the order of the rows; beyond that many, on which of them
-    stand at fixed places.
+    Evenly from the canonical order of up to five times as many: all rows, or
+    where there are more of them some that `rng` draws. So a result of not too
+    many rows hangs neither on their order nor on a draw.
     """
-    index = subsample(rows.shape[0], 5 * most)
+    index = subsample(rows.shape[0], 5 * most, rng)
     order = canonical_order(rows.gather_rows(index).astype(np.float64))
     return np.asarray(index[order[subsample(len(index), most)]])
 
@@ -208,78 +214,87 @@ def reach_share(variances: Array, total: float, n_components: int | float) -> in
     return min(len(variances), reached)
 
 
-def judging_dimension(X: Array, start: Array, k: int, count: int) -> int:
+def judging_dimension(X: Array, kept: Array, k: int, count: int) -> int:
     """Dimension at which rows are judged: k, or more where most rows have more in common.
 
     With fewer components than the data have, what is left of the others hides
-    bad rows. An axis of the start counts while the main mode of all rows on it
-    (not their variance: a minority lends no axis) is twice as wide as noise
-    would make the largest of so many axes; the noise variance is the median
-    eigenvalue, corrected after Marchenko and Pastur.
+    bad rows. An axis of the rows kept counts while it is twice as wide as noise
+    would make the largest of so many axes, both among these rows and by the
+    main mode of all rows on it: a few bad rows kept lend no axis, nor do many
+    that were not. The noise variance is the median eigenvalue, corrected after
+    Marchenko and Pastur.
     """
-    d, m = X.shape[1], len(start)
+    d, m = X.shape[1], len(kept)
     most = min(MOST_AXES, d - 2, m // ROWS_PER_AXIS)
     if k >= most:
         return k
-    A = X[start] - X[start].mean(axis=0)
-    squares, axes = np.linalg.svd(A, full_matrices=False)[1:]
+    A = X - X[kept].mean(axis=0)
+    squares, axes = np.linalg.svd(A[kept], full_matrices=False)[1:]
     variances = squares[: min(d, m - 1)] ** 2 / (m - 1)
     ratio = d / m
     noise = float(np.median(variances[k:])) / (1 - ratio / 3 if ratio <= 1 else ratio - 1 / 3)
     q = k
     while q < most:
-        width = main_mode((X - X[start].mean(axis=0)) @ axes[q], count)[1]
-        if width**2 <= 2.0 * (1 + np.sqrt((d - q) / m)) ** 2 * noise:
+        width2 = min(float(variances[q]), main_mode(A @ axes[q], count)[1] ** 2)
+        if width2 <= 2.0 * (1 + np.sqrt((d - q) / m)) ** 2 * noise:
             break
         q += 1
     return q
 
 
-def _start_size(count: int, q: int) -> int:
-    return int(max(START_SHARE * count, min(count, ROWS_PER_AXIS * q)))
+def start_rows(order: Array, count: int, q: int) -> Array:
+    """The rows that the plane starts from, the least outlying ones."""
+    return order[: int(max(START_SHARE * count, min(count, ROWS_PER_AXIS * q)))]
 
 
-def concentrate(sample: Rows, start: Array, q: int, count: int, muted: Array, tol: float) -> Any:
+def concentrate(sample: Rows, order: Array, q: int, count: int, muted: Array, tol: float) -> Any:
     """PCA of the rows kept and the `count` rows nearest to it, in turn, until they repeat.
 
     A fixed number: where no gap divides good from bad rows, a limit would
     take the bad ones in one by one. With fewer than five rows for each axis
-    the number says less than the limit, which is used then.
+    the number says less than the limit, which is used then. Rows that a gap
+    separates, those not in `order`, have no part in it: near to a plane of few
+    rows as they may be, they lie far out and would turn it.
     """
-    each, keep = np.arange(sample.shape[0]), _mask(sample, start)
+    n, keep = sample.shape[0], _mask(sample, start_rows(order, count, q))
     for _ in range(CONCENTRATIONS):
         plane = weighted_plane(sample, keep, q, muted)
         _, *both = plane_distances(sample, plane)
-        far = sample.gather_scores(sample.map(partial(free_distances, plane.n_fit), *both, keep), each)
-        near = np.argsort(far, kind="stable")[:count]
+        free = sample.map(partial(free_distances, plane.n_fit), *both, keep)
+        far = sample.gather_scores(free, np.arange(n))
+        near = order[np.argsort(far[order], kind="stable")]
         if count < ROWS_PER_AXIS * q:
-            near = np.flatnonzero(far <= max(fit_limit(far, count, tol), far[near[-1]]))
-        new = _mask(sample, near)
+            inside = far[near] <= max(fit_limit(far, count, tol), far[near[count - 1]])
+            new = _mask(sample, near[inside])
+        else:
+            new = _mask(sample, near[:count])
         changed = float(sample.total(lambda a, b: abs(a - b), new, keep))
         keep = new
-        if changed <= SETTLED * len(each):
+        if changed <= SETTLED * n:
             break
     return keep
 
 
 def reweighted(
-    sample: Rows, keep: Any, start: Array, q: int, count: int, muted: Array, tol: float
-) -> tuple[Any, tuple[Ball, ...]]:
+    sample: Rows, plane: Plane, keep: Any, start: Array, count: int, muted: Array, tol: float
+) -> tuple[Plane, Array, tuple[Ball, ...]]:
     """PCA of the rows within the limit, in turn, and the leverage clusters among them.
 
-    `start` are the rows of the start, whose scores say what is far out.
+    `plane` comes from the rows `keep`; `start` are the rows of the start, whose
+    scores say what is far out.
     """
+    q = plane.W.shape[1] - int(muted.sum())
     balls: tuple[Ball, ...] = ()
     for _ in range(REWEIGHTINGS):
-        found = assess(sample, weighted_plane(sample, keep, q, muted), keep, count, tol, balls)
+        found = assess(sample, plane, keep, count, tol, balls)
         while len(balls) < 5 and (ball := leverage_ball(sample, found, start, count)):
             balls = (*balls, ball)
-            found = assess(sample, found.plane, keep, count, tol, balls)
+            found = assess(sample, plane, keep, count, tol, balls)
         changed = float(sample.total(lambda a, b: abs(a - b), found.keep, keep))
-        keep = found.keep
+        keep, plane = found.keep, weighted_plane(sample, found.keep, q, muted)
         if changed == 0:
             break
-    return keep, balls
+    return plane, to_numpy(keep), balls
 
 
 def assess(
@@ -348,12 +363,13 @@ def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int) 
 
 
 def tl1_steps(
-    sample: Rows, plane: Plane, keep: Any, muted: Array, tol: float, max_iter: int = 20
+    sample: Rows, keep: Any, q: int, muted: Array, tol: float, max_iter: int = 20
 ) -> tuple[Plane, Array, tuple[float, ...], bool]:
     """Minimize the Tl1 scale of the distances of the rows kept: PCA with its weights, in turn."""
-    kept, q = to_numpy(keep) > 0, plane.W.shape[1] - int(muted.sum())
+    kept = to_numpy(keep) > 0
     Y = sample.subset(np.flatnonzero(kept))
-    objective, w, best = ResidualScale(Y, floor=tol), np.ones(Y.shape[0]), plane
+    objective, w = ResidualScale(Y, floor=tol), np.ones(Y.shape[0])
+    plane = best = weighted_plane(Y, Y.asarray(w), q, muted)
     path: list[float] = []
     for _ in range(max_iter + 1):
         r = plane_distances(Y, plane)[2]
@@ -383,6 +399,12 @@ def _cutoffs(rows: Rows, found: RowAssessment, fitted: Any, count: int, tol: flo
     sd, far = (rows.gather_scores(h, index).astype(np.float64) for h in (found.score_distances, found.free))
     mask = rows.gather_scores(found.keep if fitted is None else fitted, index) > 0
     return row_cutoffs(found.plane, sd, far, mask, int(np.ceil(count * len(index) / rows.shape[0])), tol)
+
+
+def _without_far(n: int, keep: Any, sd: Any, candidates: Any) -> Any:
+    """Rows kept but for those beyond a gap that would outweigh the n rows of the plane on an axis."""
+    light = cast(sd * sd <= MOST_TILT * n, keep.dtype)
+    return keep * namespace(keep).maximum(light, cast(candidates, keep.dtype))
 
 
 def _mask(sample: Rows, index: Array) -> Any:
