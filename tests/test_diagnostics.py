@@ -7,7 +7,17 @@ from sklearn.decomposition import PCA
 from support import ESTIMATORS, gaussian, name, with_components
 from tl1pca import SparseLpPCA, TL1CellPCA
 from tl1pca._subspace import row_lengths, score_distances
-from tl1pca.diagnostics import Cutoffs, Flag, cutoffs, diagnose, distances, excess, flags, principal_angles
+from tl1pca.diagnostics import (
+    Cutoffs,
+    Flag,
+    cutoffs,
+    diagnose,
+    distances,
+    excess,
+    flags,
+    orthogonal_limit,
+    principal_angles,
+)
 
 X = gaussian(300, 6)
 
@@ -76,3 +86,23 @@ def test_no_rows_have_no_lengths():
     """Blocks of a cluster may be empty."""
     assert row_lengths(np.empty((0, 3))).shape == (0,)
     assert score_distances(np.empty((0, 2)), np.ones(2)).shape == (0,)
+
+
+def test_lengths_whatever_their_size():
+    A = np.array([[3.0, 4.0], [0.0, 0.0]])
+    for factor in (1.0, 1e-200, 1e200):
+        np.testing.assert_allclose(row_lengths(factor * A), [5.0 * factor, 0.0], rtol=1e-12)
+    single = (A * 1e30).astype(np.float32)
+    np.testing.assert_allclose(row_lengths(single), [5e30, 0.0], rtol=1e-5)
+
+
+def test_limits_in_the_tilted_subspace():
+    limits = Cutoffs(3.0, 2.0, tilt=100.0)
+    sd = np.array([0.0, 3.0, 10.0, 1e200])
+    right = 2.0 * np.sqrt([1.0, 1.09, 2.0, 4.0])
+    np.testing.assert_allclose(orthogonal_limit(sd, limits), right)
+    np.testing.assert_allclose(excess(sd[:3], right[:3], limits), [1.0, 1.0, 10.0 / 3.0])
+    np.testing.assert_array_equal(flags(sd, np.append(right[:3], 9.0), limits), [0, 0, 1, 3])
+    huge = excess(np.zeros(1), np.array([1e308]), Cutoffs(3.0, 1e-5))
+    assert np.isfinite(huge).all()
+    assert huge[0] > 1e290

@@ -92,3 +92,26 @@ def test_joint_and_greedy_agree_for_one_component(data):
     alone = DispersionPCA(1, operator=TL1(a=1.0)).fit(few)
     assert joint.objective_ <= alone.objective_ * (1 + 1e-9)
     assert L1PCA(1).fit(few).objective_ == pytest.approx(L1PCA(1, greedy=True).fit(few).objective_)
+
+
+def test_equal_rows_have_one_component_whatever_the_share():
+    nothing = dispersion(DenseRows(np.zeros((6, 3))), TL1(a=1.0))
+    found = greedy(nothing, SphereAscent(), 3, np.random.RandomState(0), enough=lambda W: False)
+    assert found.W.shape == (3, 1)
+    assert found.paths == ((0.0,),)
+
+
+def test_the_extraction_ends_when_it_is_enough():
+    rows = dispersion(DenseRows(np.random.default_rng(0).normal(size=(60, 4))), TL1(a=1.0))
+    found = greedy(rows, SphereAscent(), 4, np.random.RandomState(0), enough=lambda W: W.shape[1] >= 2)
+    assert found.W.shape == (4, 2)
+    assert len(found.paths) == 2
+
+
+def test_a_row_that_only_later_ones_show_is_seen():
+    """The first rows say whether anything is left; where they do not, all of them are asked."""
+    X = np.zeros((3000, 3))
+    X[-1, 2], X[:, 0] = -4.0, 1.0
+    found = greedy(dispersion(DenseRows(X), TL1(a=1.0)), SphereAscent(), 2, np.random.RandomState(0))
+    np.testing.assert_allclose(np.abs(found.W[:, 1]), [0.0, 0.0, 1.0], atol=1e-2)
+    assert found.paths[1][-1] > 1.0

@@ -150,3 +150,23 @@ def test_other_rows_and_deflated_rows():
     assert objective.on(DenseRows(X[:5])).value(w)[0] == pytest.approx(
         TL1(a=1.0).value(np.abs(X[:5] @ w)).sum()
     )
+
+
+def test_the_gradient_of_the_scale_form_is_that_of_the_settled_sum():
+    objective, W = TestScaleForm.objective, orthonormal(2)
+    settled = objective.settled_at(X @ W)
+    found = objective.value_and_gradient(W)
+    np.testing.assert_allclose(found.gradient, settled.gradient_of_scores(X @ W), rtol=1e-6)
+    np.testing.assert_allclose(found.operator.a, objective.value(W), rtol=1e-9)
+
+
+def test_a_batch_is_settled_at_scores_only_where_it_is_auto():
+    given = BatchDispersion.of(Dispersion(DenseRows(X), TL1(a=0.7)))
+    assert given.at(X[:, 0]) is given
+    wider = given.at(X[:, 0], 0.3)
+    assert (wider.width, wider.operator.a) == (0.3, 0.7)
+    assert given.objective(5.0) == 5.0
+    auto = BatchDispersion.of(DispersionScale(DenseRows(X), TL1())).at(X[:, 0])
+    alpha = float(DispersionScale(DenseRows(X), TL1()).value(np.eye(4)[:, :1])[0])
+    assert auto.operator.a == pytest.approx(alpha, rel=1e-7)
+    assert auto.objective(5.0) == pytest.approx(alpha, rel=1e-7)

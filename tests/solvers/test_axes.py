@@ -6,6 +6,7 @@ import pytest
 from support import gaussian, subspace_angle
 from tl1pca.rows import DenseRows
 from tl1pca.solvers import principal_axes, scatter_axes, span, spherical_axes
+from tl1pca.solvers.axes import _subspace_iteration
 
 X = gaussian(60, 5, seed=2)
 V = np.random.default_rng(0).uniform(0.2, 3.0, size=60)
@@ -73,3 +74,28 @@ def test_span(rank, shape):
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(shape[0], rank)) @ rng.normal(size=(rank, shape[1]))
     assert span(DenseRows(rows)) == rank
+
+
+def test_the_error_of_a_subspace_iteration_is_its_residual():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(200, 200))
+    C = A @ A.T
+    values, Q, error = _subspace_iteration(C, 25, 5, (3,))
+    residual = np.linalg.norm(C @ Q[:, :5] - Q[:, :5] * values[:5], axis=0).max()
+    assert error == pytest.approx(residual, rel=1e-9)
+    assert error > 1e-6 * values[0]
+    assert (np.diff(values) <= 0).all()
+    np.testing.assert_allclose(Q.T @ Q, np.eye(25), atol=1e-10)
+    # A spectrum that falls fast is done in the first bout.
+    D = np.diag(0.3 ** np.arange(200.0))
+    values, Q, error = _subspace_iteration(D, 25, 5, (6, 6, 12))
+    assert error <= 1e-11 * values[0]
+    np.testing.assert_allclose(values[:5], 0.3 ** np.arange(5.0), rtol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(40, 6), (6, 40), (30_000, 40)])
+def test_the_span_of_rows(shape):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(shape[0], 3)) @ rng.normal(size=(3, shape[1]))
+    assert span(DenseRows(X)) == 3
+    assert span(DenseRows(np.zeros(shape))) == 0

@@ -44,3 +44,15 @@ def test_a_given_start_is_where_a_solver_begins():
     end = FixedPoint().solve(objective, n_directions=2)
     again = FixedPoint().solve(objective, State(end.W), 2)
     assert len(again.path) == 1
+
+
+def test_rows_of_zeros_point_nowhere():
+    found = best_sample(dispersion(DenseRows(np.zeros((4, 3))), TL1(a=1.0)))
+    assert (found.index, found.value) == (-1, 0.0)
+    assert not found.w.any()
+    X = np.array([[1e-9, 0.0], [0.0, 2.0], [0.0, -2.0], [3.0, 0.0]])
+    rows = DenseRows(X, weights=np.array([9.0, 1.0, 1.0, 1.0]))
+    found = best_sample(dispersion(rows, TL1(a=1.0)))
+    right = [TL1(a=1.0).value(np.abs(X @ w)) @ rows.weights for w in np.eye(2)]
+    assert found.value == pytest.approx(max(right))
+    assert found.index == (3 if right[0] > right[1] else 1)
