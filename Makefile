@@ -39,6 +39,7 @@ lint: $(STAMP)  ## ruff, mypy (strict) and the layers of the package
 
 bench: $(STAMP)  ## time and quality as ratios against peers; tables go to benchmarks/results/
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/middle.py
 
 scaling: $(STAMP)  ## growth with rows and partitions; tables go to benchmarks/results/scaling.md
 	$(BIN)/python benchmarks/scaling.py

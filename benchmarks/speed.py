@@ -292,7 +292,7 @@ def main():
     start = time.monotonic()
     gigabytes, gigaflops, words = machine()
     size = "quick run: smaller data, fewer repetitions" if options.quick else "full run"
-    parts = ["# Speed\n", f"{words}. Written by `make bench`, {size}.\n"]
+    parts = ["## Large data, objectives, memory\n", f"{words}. Written by `make bench`, {size}.\n"]
     rows, misses = against_pca(options.quick, gigabytes, gigaflops)
     header = ("case", "PCA, ms", "ours, ms", "ratio", "one thread", "target", "reached", "extra memory / X")
     parts += [
