@@ -194,7 +194,8 @@ def limits(estimator: Any, level: float = 0.99, kind: str = "new", *, X: ArrayLi
     ----------
     estimator : fitted estimator, or Pipeline that ends in one
         One that keeps the distances and weights of its training rows, such as
-        `TL1SubspacePCA`; for others X is needed.
+        `TL1SubspacePCA`, or a sample of them, as `IncrementalTL1PCA` does; for
+        others X is needed.
     level : float, default=0.99
         Share of regular rows below each of the two limits.
     kind : {"new", "training"}, default="new"
@@ -247,8 +248,12 @@ def _training(estimator: Any, X: ArrayLike | None) -> _limits.Training:
     pca = split(estimator)[1]
     variances = to_numpy(getattr(pca, "judging_variance_", pca.explained_variance_)).astype(np.float64)
     kept = [getattr(pca, name, None) for name in ("score_distances_", "orthogonal_distances_", "weights_")]
-    if X is not None:
-        found = diagnose(pca, inner_rows(estimator, X))
+    if X is None and hasattr(pca, "remembered"):
+        rows = pca.remembered()  # a stream keeps a sample
+    else:
+        rows = None if X is None else inner_rows(estimator, X)
+    if rows is not None:
+        found = diagnose(pca, rows)
         kept = [found.score_distances, found.orthogonal_distances, found.flags == Flag.REGULAR]
     elif any(part is None for part in kept):
         raise ValueError(

@@ -47,6 +47,68 @@ def test_monitor_is_the_library_and_ends_with_its_verdict(files, run, tmp_path):
     assert len(pd.read_csv(tmp_path / "all.csv")) == len(regular)
 
 
+def stream_files(tmp_path, run, n=400, options=()):
+    """A model of the first rows of a stream, and the rows that follow, later ones elsewhere."""
+    rng = np.random.default_rng(0)
+    axes = np.linalg.qr(rng.normal(size=(6, 3)))[0]
+    X = (rng.normal(size=(3 * n, 2)) * [6.0, 4.0]) @ axes[:, :2].T + 0.5 * rng.normal(size=(3 * n, 6))
+    X[2 * n :] += 15.0 * axes[:, 2]
+    data = pd.DataFrame(X, columns=list("abcdef")).round(4)
+    first, log, model = tmp_path / "first.csv", tmp_path / "log.csv", tmp_path / "s.npz"
+    data[:n].to_csv(first, index=False)
+    data[n:].to_csv(log, index=False)
+    done = run("fit", first, "-k", 2, "--method", "stream", "--scale", "none", *options, "--model", model)
+    assert done.code == 0, done.err
+    return model, log, data
+
+
+def test_learn_judges_first_and_keeps_what_it_learned(tmp_path, run):
+    """The rows of the new operating point are beyond the limits; told of them, the model accepts them."""
+    model, log, data = stream_files(tmp_path, run, options=("--set", "forget=0.99"))
+    before = tl1pca.load(model)
+    done = run("monitor", model, log, "--json")
+    assert done.code == 3
+    assert json.loads(done.out)["beyond"] > 350
+    assert tl1pca.load(model).n_samples_seen_ == before.n_samples_seen_  # nothing is learned without --learn
+    learned = run("monitor", model, log, "--learn", "--json")
+    assert json.loads(learned.out)["alarms"] == json.loads(done.out)["alarms"]
+    after, want = tl1pca.load(model), before.partial_fit(data[400:])
+    assert after.components_.tobytes() == want.components_.tobytes()
+    assert (after.predict(data[-100:]) > 0).mean() > 0.9
+
+
+def test_learn_follows_a_file_that_grows(tmp_path, run):
+    model, log, data = stream_files(tmp_path, run)
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(lines[:101]))
+    seen = tl1pca.load(model)
+    command = [sys.executable, "-m", "tl1pca.cli", "monitor", str(model), str(log)]
+    with subprocess.Popen(
+        [*command, "--learn", "--follow", "--until-alarm", "--interval", "0.05", "--level", "0.9999"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    ) as process:
+        assert " of 100 rows" in process.stdout.readline()
+        with log.open("a") as file:
+            file.write("".join(lines[101:201]) + "90,90,90,-90,90,90\n")
+        process.communicate(timeout=60)
+    assert process.returncode == 3
+    after = tl1pca.load(model)
+    rows = after.n_samples_seen_ + after.n_pending_ - seen.n_samples_seen_ - seen.n_pending_
+    assert rows in (201, 200)  # the last line may come by itself
+    want = seen.partial_fit(data[400 : 400 + min(rows, 200)])
+    assert after.models_center_.shape == want.models_center_.shape
+
+
+def test_learn_needs_a_stream(files, run):
+    model, new, _ = files
+    done = run("monitor", model, new, "--learn")
+    assert done.code == 2
+    assert "--method stream" in " ".join(done.err.replace("│", " ").split())
+
+
 def test_other_methods_need_the_training_rows(files, run, tmp_path):
     _, new, _ = files
     train, model = tmp_path / "train.csv", tmp_path / "t.npz"

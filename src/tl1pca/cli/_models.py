@@ -30,6 +30,7 @@ CLASSES = {
     Method.l1_reconstruction: "L1ReconstructionPCA",
     Method.l1_best_fit: "L1BestFitPCA",
     Method.cell: "TL1CellPCA",
+    Method.stream: "IncrementalTL1PCA",
 }
 
 
@@ -39,7 +40,7 @@ def fit(table: Table, choice: Choice) -> Any:
     # The method for cells has a unit for every column already.
     scaler = None if choice.method is Method.cell else choose_scaler(table, choice.scale)
     count = choice.n_components
-    if count is None and choice.method not in (Method.subspace, Method.cell):
+    if count is None and choice.method not in (Method.subspace, Method.cell, Method.stream):
         count = count_components(table, scaler, choice.seed)
     method = estimator(choice.method, count, choice.seed, choice.set or [])
     model = method if scaler is None else make_pipeline(scaler, method)

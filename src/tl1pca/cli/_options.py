@@ -76,6 +76,7 @@ class Method(StrEnum):
     l1_reconstruction = "l1-reconstruction"
     l1_best_fit = "l1-best-fit"
     cell = "cell"
+    stream = "stream"
     pca = "pca"
 
 

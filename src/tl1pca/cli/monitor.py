@@ -38,6 +38,13 @@ def command(
     follow: Annotated[
         bool, typer.Option(help="Wait for further rows of a text file, until interrupted.")
     ] = False,
+    learn: Annotated[
+        bool,
+        typer.Option(
+            help="Learn from the rows as well, after they are judged, and write MODEL again: for a model "
+            "fitted with --method stream."
+        ),
+    ] = False,
     until_alarm: Annotated[
         bool, typer.Option("--until-alarm", help="With --follow: end at the first row beyond a limit.")
     ] = False,
@@ -46,6 +53,9 @@ def command(
     ] = 1.0,
 ) -> None:
     """Check new rows against a fitted model, in the order of the file.
+
+    With --learn the model goes on learning: bad rows are rejected, and a real
+    change of the process is accepted when it is most of what is remembered.
 
     Lists the rows beyond a limit with the cells that do not fit, and the rows
     of a run: two of three beyond the limit of five times as many false alarms.
@@ -58,13 +68,17 @@ def command(
 
     check_output(output.out, data, model)
     fitted = load(model)
-    if training is None and not hasattr(split(fitted)[1], "weights_"):
+    if learn and not hasattr(split(fitted)[1], "partial_fit"):
+        raise typer.BadParameter(
+            f"{type(split(fitted)[1]).__name__} does not learn from further rows; fit with --method stream."
+        )
+    if training is None and not any(hasattr(split(fitted)[1], name) for name in ("weights_", "remembered")):
         raise typer.BadParameter(
             f"{type(split(fitted)[1]).__name__} keeps nothing of the rows it was fitted to, on which the "
             "limits rest; give them with --training, or fit with --method subspace."
         )
     known = None if training is None else frame(read(training, reading, fitted), fitted)
-    watch = Watch(fitted, level, known, every)
+    watch = Watch(fitted, level, known, every, model if learn else None)
     if not follow:
         alarms = watch.show(read(data, reading, fitted), output)
         raise typer.Exit(ALARM if alarms else 0)
@@ -81,11 +95,12 @@ def command(
 class Watch:
     """A model with the rows it has seen, of which the last two belong to the next run."""
 
-    def __init__(self, fitted: Any, level: float, training: Any, every: bool):
+    def __init__(self, fitted: Any, level: float, training: Any, every: bool, learned: Path | None = None):
         from .._pipelines import split
 
         self.fitted, self.level, self.training, self.every = fitted, level, training, every
         self.last: Any = None
+        self.learned = learned
         self.name, self.k = type(split(fitted)[1]).__name__, len(split(fitted)[1].components_)
 
     def judge(self, table: Table) -> Monitoring:
@@ -145,14 +160,29 @@ class Watch:
             "limits": {"score": found.limits.score, "orthogonal": found.limits.orthogonal},
             "alarms": sheet.records(),
         }
+        if self.learned is not None:  # now that all is said of these rows
+            self.learn(table)
         if first or sheet.rows:
             show(sheet, output, document, heading if first else "")
         return count
 
+    def learn(self, table: Table) -> None:
+        """Learn from the rows of a table, and put the model in the place of the one before."""
+        from .._pipelines import inner_rows, split
+        from ..persistence import save
+        from ._data import frame
+
+        split(self.fitted)[1].partial_fit(inner_rows(self.fitted, frame(table, self.fitted)))
+        save(self.fitted, self.learned)
+
     def _cells(self, table: Table, i: int) -> str:
+        import numpy as np
+
         from ..diagnostics import suspects
         from ._data import frame
 
+        if np.isnan(table.values[i]).any():
+            return ""
         rows = frame(table, self.fitted)
         one = rows.iloc[[i]] if hasattr(rows, "iloc") else rows[[i]]
         return ", ".join(cell.column for cell in suspects(self.fitted, one, most=3))

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import is_array, namespace, saturated, to_numpy
 from .._flags import Cutoffs
 from .._threads import one_thread
 from ..rows import safe_factor
 from ..solvers.stream import N_BINS, Model, State, limits, new_model, new_state, update
+from ..solvers.stream_cells import completed
 from ._base import product, signed_rows
 from ._callbacks import reporting_to_callbacks, with_callbacks
+from ._cell import TL1CellPCA
 from ._fitted import Fitted, all_or_nothing, fitted_attributes
 from ._input import is_foreign, open_batches
 from ._prediction import OutlierPCA
@@ -36,6 +40,9 @@ class IncrementalTL1PCA(OutlierPCA):
     rejected, and takes over when more of the remembered rows speak for it than
     for the one in use: a real change wins, a burst of bad rows that is shorter
     than the memory does not. See "Streams" in the user guide.
+
+    NaN says that a cell is missing. The robust scores of `TL1CellPCA` stand for
+    what is missing of a row, if its observed cells suffice to tell them.
 
     Parameters
     ----------
@@ -77,6 +84,9 @@ class IncrementalTL1PCA(OutlierPCA):
     n_samples_seen_, n_rejected_ : int
         Rows so far, and those of them that the model in use at the time did not
         learn from. Rows that wait for an update are not counted yet.
+    n_incomplete_ : int
+        Rows with too few observed cells to say where they lie; nothing was
+        learned from them, and they are in no other number.
     n_pending_ : int
         Rows that wait for an update.
     pending_ : ndarray of shape (size of a block, n_features)
@@ -121,7 +131,8 @@ class IncrementalTL1PCA(OutlierPCA):
 
     _in_memory = None
     _minimizes = True
-    _none_keeps = "the fewest with 80 % of the variance of the trusted rows, ten at most"
+    _takes_missing = True
+    _none_keeps = "as many as predict the cells of the trusted rows of the warm-up best"
     _not_fitted = (
         "This %(name)s is not fitted yet: it has not seen the rows of its warm-up. Call 'partial_fit' with "
         "more rows, or 'fit', which makes do with what there is."
@@ -131,7 +142,8 @@ class IncrementalTL1PCA(OutlierPCA):
         "n_samples_seen_": Fitted(int, least=2),
         "n_rejected_": Fitted(int, least=0),
         "n_pending_": Fitted(int, least=0),
-        "pending_": Fitted(shape="bd"),
+        "n_incomplete_": Fitted(int, least=0),
+        "pending_": Fitted(shape="bd", missing=True),
         "models_center_": Fitted(shape="md"),
         "models_axes_": Fitted(shape="mdq", least=-2, most=2),
         "models_variances_": Fitted(shape="mq", least=0),
@@ -145,6 +157,7 @@ class IncrementalTL1PCA(OutlierPCA):
         "factor_": Fitted(least=0),
     }
 
+    n_incomplete_: int
     n_pending_: int
     pending_: Array
     factor_: float
@@ -293,9 +306,10 @@ class IncrementalTL1PCA(OutlierPCA):
         self._check_parameters()  # here and not for every row: it takes longer than to keep one
         with one_thread():
             if hasattr(self, "components_"):
-                scaled = block.astype(np.float64) * self.factor_
-                state = update(self._state(), scaled, self.n_components_, float(self.forget), self._start)
-                self._store(state)
+                state, k = self._state(), self.n_components_
+                rows = completed(state.model, block.astype(np.float64) * self.factor_, k)
+                self.n_incomplete_ += len(block) - len(rows)
+                self._store(update(state, rows, k, float(self.forget), self._start))
             else:
                 self._warm(block)
         self._empty(self._block_size(block.shape[1]), block)
@@ -305,6 +319,10 @@ class IncrementalTL1PCA(OutlierPCA):
         if len(block) < 2:
             raise ValueError(f"Found array with {len(block)} sample(s) while a minimum of 2 is required.")
         self._check_n_components(min(block.shape))
+        n_rows = len(block)
+        if np.isnan(block).any():
+            block = self._filled(block)
+        self.n_incomplete_ = n_rows - len(block)
         first = self._warm_up_fit().fit(block)
         self.n_components_ = int(first.n_components_)
         self.factor_ = safe_factor(float(np.abs(block).max()), block.dtype)
@@ -315,6 +333,25 @@ class IncrementalTL1PCA(OutlierPCA):
         self._store(new_state(model, rows, int(self.warm_up)), block.dtype)
         for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_", "rank_"):
             setattr(self, name, getattr(first, name))
+
+    def _filled(self, block: Array) -> Array:
+        """The rows of the warm-up, missing cells as `TL1CellPCA` predicts them from the good ones."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it says which rows and columns have few cells
+            pca = TL1CellPCA(self.n_components, random_state=self.random_state).fit(block)
+            full = np.where(np.isnan(block), pca.impute(block), block)
+        return full[np.count_nonzero(~np.isnan(block), axis=1) > pca.n_components_]
+
+    def remembered(self) -> Array:
+        """A sample of the rows that are remembered, each as likely as any other; bad ones are among them.
+
+        Returns
+        -------
+        ndarray of shape (min(n_samples_seen_, 2 * warm_up), n_features)
+        """
+        check_is_fitted(self, msg=self._not_fitted)
+        sample = to_numpy(self.sample_)[: self.n_samples_seen_]
+        return saturated(sample, self.factor_)
 
     def _start(self, rows: Array) -> Model:
         """The model of rows in reserve, which have been rejected."""
@@ -389,6 +426,11 @@ class IncrementalTL1PCA(OutlierPCA):
             raise ValueError("its numbers of rows do not agree.")
         if not self.factor_ > 0 or not self.models_numbers_[0, 1:].min() > 0:
             raise ValueError("the model in use has no rows behind it.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")

@@ -139,7 +139,7 @@ def open_batches(estimator: Any, X: Any, *, reset: bool) -> Iterator[Array]:
     Yields
     ------
     ndarray of shape (n, d)
-        Of finite numbers.
+        Of finite numbers, and NaN where the estimator takes missing cells.
     """
     if isinstance(X, Iterator):
         for part in X:
@@ -158,7 +158,8 @@ def open_batches(estimator: Any, X: Any, *, reset: bool) -> Iterator[Array]:
             _check_capability(estimator, kind, data.shape)
         found = kind.batches(data)
     for batch in found:
-        if not np.isfinite(batch).all():
+        refused = np.isinf(batch) if estimator._takes_missing else ~np.isfinite(batch)
+        if refused.any():
             finite_max_abs(as_rows(batch), _name(estimator))
         yield batch
 

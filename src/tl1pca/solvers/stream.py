@@ -185,17 +185,9 @@ def new_state(model: Model, rows: Array, n_reserve: int) -> State:
     n, d = rows.shape
     sample = np.zeros((2 * n_reserve, d))
     sample[:n] = rows
-    return State(
-        model,
-        _none(model),
-        np.zeros((n_reserve, d)),
-        0,
-        0.0,
-        sample,
-        int(np.ceil(AUDIT_GROWTH * n)),
-        n,
-        n - round(model.votes),
-    )
+    due = int(np.ceil(AUDIT_GROWTH * n))
+    empty = np.zeros((n_reserve, d))
+    return State(model, _none(model), empty, 0, 0.0, sample, due, n, n - round(model.votes))
 
 
 def _none(model: Model) -> Model:
