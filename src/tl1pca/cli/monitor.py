@@ -161,19 +161,19 @@ class Watch:
             "alarms": sheet.records(),
         }
         if self.learned is not None:  # now that all is said of these rows
-            self.learn(table)
+            self.learn(table, self.learned)
         if first or sheet.rows:
             show(sheet, output, document, heading if first else "")
         return count
 
-    def learn(self, table: Table) -> None:
+    def learn(self, table: Table, model: Path) -> None:
         """Learn from the rows of a table, and put the model in the place of the one before."""
         from .._pipelines import inner_rows, split
         from ..persistence import save
         from ._data import frame
 
         split(self.fitted)[1].partial_fit(inner_rows(self.fitted, frame(table, self.fitted)))
-        save(self.fitted, self.learned)
+        save(self.fitted, model)
 
     def _cells(self, table: Table, i: int) -> str:
         import numpy as np
