@@ -11,7 +11,6 @@ survives is in docs/reliability.md.
 
 import argparse
 import ast
-import copy
 import importlib
 import importlib.abc
 import importlib.util
@@ -25,7 +24,9 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -71,7 +72,11 @@ class Mutant:
     statement: str
     what: str
     names: tuple[str, ...]
-    text: str
+    make: Callable[[], str]
+
+    @property
+    def text(self):
+        return self.make()
 
     @property
     def key(self):
@@ -90,32 +95,43 @@ def mutants(module, source):
                 node
             ):
                 continue
-            clone = copy.deepcopy(tree)
-            change(next(n for i, n in enumerate(ast.walk(clone)) if i == index))
             statement = next(up for up in [node, *ancestors(node)] if isinstance(up, ast.stmt))
-            text = ast.unparse(ast.fix_missing_locations(clone))
             head = ast.unparse(statement).splitlines()[0]
-            yield Mutant(module, lines_of(statement), head, what, assigned(statement), text)
+            make = partial(changed, source, index, change)
+            yield Mutant(module, lines_of(statement), head, what, assigned(statement), make)
+
+
+def changed(source, index, change):
+    """The source with one node changed, that of a number in the order of `ast.walk`."""
+    tree = ast.parse(source)
+    change(next(node for i, node in enumerate(ast.walk(tree)) if i == index))
+    return ast.unparse(ast.fix_missing_locations(tree))
 
 
 def constants(module, source):
     """Mutants of the tuned constants of a module: each number of them a quarter and four times as large."""
     tree = ast.parse(source)
-    for index, statement in enumerate(tree.body):
+    for statement in tree.body:
         names = assigned(statement)
         if not any(name.isupper() for name in names):
             continue
         numbers = numbers_in(statement)
         for i, number in enumerate(numbers):
             for factor in (0.25, 4):
-                clone = copy.deepcopy(tree)
-                inner = numbers_in(clone.body[index])
                 value = number.value * factor
-                inner[i].value = max(1, round(value)) if type(number.value) is int else value
-                if inner[i].value != number.value:
-                    text = ast.unparse(ast.fix_missing_locations(clone))
-                    what = f"{number.value} to {inner[i].value}"
-                    yield Mutant(module, lines_of(statement), ast.unparse(statement), what, names, text)
+                value = max(1, round(value)) if type(number.value) is int else value
+                if value == number.value:
+                    continue
+                change = partial(set_number, i, value)
+                where = next(at for at, node in enumerate(ast.walk(tree)) if node is statement)
+                make = partial(changed, source, where, change)
+                what = f"{number.value} to {value}"
+                yield Mutant(module, lines_of(statement), ast.unparse(statement), what, names, make)
+
+
+def set_number(i, value, statement):
+    """Replace one of the numbers of a statement."""
+    numbers_in(statement)[i].value = value
 
 
 def numbers_in(node):
@@ -310,7 +326,7 @@ def survives(mutant, tests, seconds):
 def worker(share, coverage):
     """Tries its share of the mutants; yields them with what became of them."""
     for module in sorted({mutant.module for mutant in share}):
-        same = replace(next(m for m in share if m.module == module), text=(SOURCE / module).read_text())
+        same = replace(next(m for m in share if m.module == module), make=(SOURCE / module).read_text)
         if not survives(same, coverage.tests(same)[0][:5], BUDGET):
             raise RuntimeError(f"the tests of {module} fail without any change")
     for mutant in share:
