@@ -22,7 +22,7 @@ from tl1pca.experiments.page import build_page
 from tl1pca.experiments.reproduce import _notes, reproduce
 from tl1pca.experiments.sources import Images, Toy, builtin_images, jaffe, occlude, showable_images, yale
 from tl1pca.experiments.spec import Sample, Study
-from tl1pca.experiments.studies import convergence, faces, operators, toy
+from tl1pca.experiments.studies import convergence, faces, family, operators, toy
 
 DIGITS = Images("digits", "digits", 8, 0.7, (0, 2), 10)
 
@@ -343,3 +343,35 @@ def test_numbers_and_atomic_files(tmp_path):
     write(tmp_path / "deep" / "file", b"1")
     write(tmp_path / "deep" / "file", b"2")
     assert [path.read_bytes() for path in (tmp_path / "deep").iterdir()] == [b"2"]
+
+
+def test_the_family_in_the_papers_protocol(tmp_path):
+    """Two-dimensional, kernel and supervised methods on the same splits, with labels where they are used."""
+    small = replace(DIGITS, noises=(0,), n_components=5)
+    study = family.study((small, yale("folder")), quick=True, splits=3)
+    assert [source.name for source in study.sources] == ["digits"]  # of one size
+    results = run(study, tmp_path / "family.jsonl")
+    section = family.section(results)
+    rows = {row[1]: row for row in section.tables[0].rows}
+    assert rows.keys() == {method.name for method in study.methods}
+    accuracy = {name: float(row[2].split(" ")[0]) for name, row in rows.items()}
+    assert all("±" in row[2] for row in rows.values())
+    assert accuracy["TL1LDA"] > 70  # of ten classes, from 210 images
+    assert accuracy["LDA, shrunk"] > 70
+    assert min(accuracy.values()) > 40
+    assert "PCA" in section.findings[0]
+    # A width of the features that is not asked for is read whole: 8 rows of pixels, 2 or 4 components each.
+    table = results.table()
+    assert set(table.loc[table["method"] == "2DPCA", "dimension"]) == {16, 32}
+
+
+def test_a_page_without_claims_does_not_speak_of_them():
+    html = build_page(
+        [Section("family", "Family", ("Text.",))],
+        claims=claims_table([]),
+        command="x",
+        notes=[],
+        partial=False,
+    )
+    assert 'href="#claims"' not in html
+    assert "claim by claim" not in html

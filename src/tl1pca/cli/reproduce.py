@@ -27,11 +27,14 @@ class Which(StrEnum):
     toy = "toy"
     faces = "faces"
     convergence = "convergence"
+    family = "family"
     all = "all"
 
 
 def command(
-    which: Annotated[Which, typer.Argument(help="The study, or all of them.")] = Which.all,
+    which: Annotated[
+        Which, typer.Argument(help="A study of the paper, or all of them; family goes beyond it.")
+    ] = Which.all,
     out: Annotated[Path, typer.Option(help="Folder for results, tables, figures and the page.")] = Path(
         "reproduced"
     ),

@@ -227,9 +227,10 @@ class ImagePCA(ComposedPCA):
         rows = data.rows if factor == 1.0 else data.rows.scaled(factor)
         mean = locate(rows, self._center(factor))
         array = to_numpy(rows.array())
-        if self.center is not None and (array == array[0]).all():
+        if self.center is not None and (array[-1] == array[0]).all() and (array == array[0]).all():
             raise ValueError("All images are equal: nothing is left of them once their center is subtracted.")
-        D = saturated(array - mean, factor).reshape(-1, *shape)
+        D = array - mean if factor == 1.0 else saturated(array - mean, factor)
+        D = D.reshape(-1, *shape)
         self.mean_, self.image_shape_ = saturated(mean, factor), np.array(shape, dtype=np.int64)
         self.flat_ = given is None
         weights = None if rows.weights is None else np.asarray(rows.weights)

@@ -154,7 +154,7 @@ def evaluate(study: Study, cell: Cell) -> Record:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         start = time.process_time()
-        estimator.fit(sample.X)
+        estimator.fit(sample.X, sample.y)  # labels are for supervised methods; the others leave them
         seconds = time.process_time() - start
         columns = study.measure(estimator, sample, source)
     last = estimator[-1] if hasattr(estimator, "steps") else estimator

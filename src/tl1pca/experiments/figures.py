@@ -239,6 +239,29 @@ def parameter_curves(panels: Sequence[tuple[str, Sequence[tuple[str, Array, Arra
     return figure
 
 
+def accuracy_points(panels: Sequence[tuple[str, Sequence[tuple[str, float, float]]]]) -> Figure:
+    """One accuracy a method, with its standard error.
+
+    Parameters
+    ----------
+    panels : sequence of (title, rows)
+        A row is (method, mean, standard error), in percent; an error may be NaN.
+    """
+    names = [method for method, *_ in panels[0][1]]
+    height = 1.2 + 0.28 * len(names)
+    figure, axes = canvas(1, len(panels), (1.6 + 2.6 * len(panels), height), sharey=True, sharex=True)
+    places = np.arange(len(names))[::-1]
+    for ax, (title, rows) in zip(axes.flat, panels):
+        mean, error = np.array([row[1:] for row in rows], dtype=float).T
+        ax.errorbar(mean, places, xerr=np.nan_to_num(error), fmt="o", ms=5, color=BLUE, elinewidth=1.2)
+        ax.axvline(mean[names.index(PCA)], color=GREY, lw=0.9, ls=":")
+        ax.set_title(title, fontsize=9)
+        ax.set_xlabel("accuracy, % (± 1 s.e.)", fontsize=10)
+        ax.grid(axis="y", lw=0.4, alpha=0.5)
+    axes[0, 0].set_yticks(places, names, fontsize=9)
+    return figure
+
+
 def _shared_legend(figure: Figure, axes: Array) -> None:
     """One legend for all panels, below them, at the size of the text."""
     handles, labels = axes[0, 0].get_legend_handles_labels()

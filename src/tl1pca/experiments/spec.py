@@ -114,7 +114,7 @@ class Method:
         if self.components:
             chosen[self.components] = n_components
         if value is not None:
-            chosen[self.parameter] = value
+            chosen[self.parameter] = int(value) if self.symbol == "n_components" else value
         if "random_state" in known:
             chosen["random_state"] = seed
         return estimator.set_params(**chosen)

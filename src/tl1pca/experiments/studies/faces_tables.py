@@ -24,10 +24,10 @@ def block(noise: float) -> str:
     return f"{int(noise)} × {int(noise)}" if noise else "original"
 
 
-def ordered(part: Any) -> list[Any]:
+def ordered(part: Any, methods: tuple[str, ...] = METHODS) -> list[Any]:
     """Rows of a summary in the order of the methods."""
     rows = {row.method: row for row in part.itertuples()}
-    return [rows[method] for method in METHODS if method in rows]
+    return [rows[method] for method in methods if method in rows]
 
 
 def against_published(summary: Any, titles: dict[str, str]) -> Table:
@@ -56,20 +56,23 @@ def against_published(summary: Any, titles: dict[str, str]) -> Table:
     )
 
 
-def selection_table(summary: Any, name: str, title: str) -> Table:
+def selection_table(
+    summary: Any, name: str, title: str, methods: tuple[str, ...] = METHODS, note: str = ""
+) -> Table:
     """The rules of selection side by side."""
     rows = []
     for noise, part in summary.groupby("noise", sort=False):
-        rules = [ordered(part[part["selection"] == rule]) for rule in RULES]
+        rules = [ordered(part[part["selection"] == rule], methods) for rule in RULES]
         for pair in zip(*rules):
             cells = [cell for row in pair for cell in _selection_cells(row)]
             rows.append((block(noise), pair[0].method, *cells))
     return Table(
-        f"faces_{name}",
+        f"{'faces' if methods is METHODS else 'family'}_{name}",
         f"{title}: accuracy in %, and the paired difference from PCA on the same splits, mean ± s.e.",
         ("block", "method", *(head for rule in RULES for head in (rule, "minus PCA", "at"))),
         tuple(rows),
-        "At: a or p; number of components. Other images: those chosen on the first half. Nested: the most "
+        note
+        or "At: a or p; number of components. Other images: those chosen on the first half. Nested: the most "
         f"frequent parameter and the median number of components over the splits. {_SOLVERS}",
     )
 
