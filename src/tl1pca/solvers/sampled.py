@@ -14,7 +14,7 @@ from ..statistics import subsample
 from .base import Rng, Solution, Solver, Start, solution
 from .refine import refine
 from .starts import PrincipalAxes, ResultOf
-from .together import smooth_ascent
+from .together import at_hand, smooth_ascent
 
 Array = NDArray[Any]
 
@@ -96,9 +96,10 @@ class SampledAscent(Solver):
         if middle.largest(middle.norms()) == 0.0:
             length = rows.gather_scores(rows.norms(), np.arange(n))
             middle = rows.subset(np.argsort(-length, kind="stable")[:least])
-        start = smooth_ascent(objective.on(middle), earlier, count, self.n_starts, MIDDLE_WIDTHS)
+        few, before = at_hand(objective.on(middle), earlier)
+        start = rows.asarray(smooth_ascent(few, before, count, self.n_starts, MIDDLE_WIDTHS).W)
         curve = rows.subset(_curvature_rows(n, index))
-        return self._refined(objective, start.W, earlier, FIRST_WIDTHS, curve)
+        return self._refined(objective, start, earlier, FIRST_WIDTHS, curve)
 
     def _refined(
         self,

@@ -20,6 +20,7 @@ from .._progress import report_iteration
 from ..geometry import orthonormalize, project_out, unit
 from ..objectives import Dispersion
 from ..operators import TL1, Operator, Smoothed
+from ..rows import DenseRows
 from ..statistics import subsample
 from .axes import spherical_axes
 from .base import Solution, solution
@@ -38,6 +39,8 @@ WIDTHS = ((0.4, 6), (0.2, 4), (0.1, 3), (0.05, 2))
 TRIALS, FARTHEST = (0.4, 0.8, 1.6), 1.0
 #: Share of the largest score below which all scores of a direction are rounding.
 NOTHING = 1e-10
+#: Entries up to which a device is slower than the host, for the launches of small kernels.
+HOST_ENTRIES = 1 << 18
 #: Rows whose scores tell a scale.
 SCALE_ROWS = 500
 
@@ -88,6 +91,7 @@ def ascend_together(
     n_starts : int, default=1
         Multiplies the rows that compete for the first places.
     """
+    objective, earlier = at_hand(objective, earlier)
     flag = smooth_ascent(objective, earlier, count, n_starts)
     values, best, idle = [objective.value_of_scores(flag.T)], flag.W, 0
     for _ in range(max_iter):
@@ -103,6 +107,15 @@ def ascend_together(
             break
     paths = np.maximum.accumulate(values)
     return [solution(best[:, j : j + 1], path.tolist(), idle == 2) for j, path in enumerate(paths.T)]
+
+
+def at_hand(objective: Dispersion, earlier: Array) -> tuple[Dispersion, Array]:
+    """The problem where its many small steps are fastest: few entries of a device on the host."""
+    rows = objective.rows
+    if isinstance(earlier, np.ndarray) or rows.shape[0] * rows.shape[1] > HOST_ENTRIES:
+        return objective, earlier
+    A, v = to_numpy(rows.array()), rows.gather_weights()
+    return objective.on(DenseRows(A, weights=v)), to_numpy(earlier)
 
 
 def smooth_ascent(
