@@ -295,11 +295,11 @@ kind{"" if peer else ": not installed in this run"}; its error model is sparse e
 
 {table(head, rows)}
 
-{reached} of {len(rows)} kinds within; a kind is not if one of its streams is not. Rows along a line, where they alone are what the
-stream begins with: good rows lie within the limits of such a model, so it is found out by the sample only when
-they are most of what was seen, and what is then learned from is what comes after. Bursts of 40 %: where bad
-rows are the majority again and again in the first thousands, the model in use changes hands, and in one stream
-of these (85 degrees) it had not come back at the end.
+{reached} of {len(rows)} kinds within; a kind is not if one of its streams is not. Rows along a line,
+where they alone are what the stream begins with: good rows lie within the limits of such a model, so it is
+found out by the sample only when they are most of what was seen, and what is then learned from is what comes
+after. Bursts of 40 %: where bad rows are the majority again and again in the first thousands, the model in
+use changes hands, and may not have come back at the end.
 
 ## Changes
 
