@@ -120,6 +120,14 @@ class TestEquivariance:
         np.testing.assert_array_equal(other.flags_, self.pca.flags_)
 
 
+def test_a_leverage_cluster_that_is_only_just_far():
+    """A gap separates it, though its scores are hardly beyond those of good rows in so many components."""
+    X, bad, _ = make_contaminated(200, 1024, 30, kind="leverage", fraction=0.4, noise=0.2, random_state=1006)
+    flags = TL1SubspacePCA(30).fit(X).flags_
+    assert (flags[bad] > 0).all()
+    assert (flags[~bad] > 0).mean() <= 0.05
+
+
 def test_pairs_of_rows():
     X = np.random.default_rng(0).normal(size=(200, 5))
     assert len(pair_directions(X[:30], 250)) == 30 * 29 // 2  # all of them
