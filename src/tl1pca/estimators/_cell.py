@@ -319,10 +319,16 @@ class TL1CellPCA(OutlierPCA):
     # ---------------------------------------------------------------- new rows
     def _model(self) -> CellModel:
         """What rows are judged by."""
-        names = ["mean_", "cell_scales_", "cell_components_", "cell_variance_"]
-        names += ["common_components_", "common_variance_"]
+        names = (
+            "mean",
+            "cell_scales",
+            "cell_components",
+            "cell_variance",
+            "common_components",
+            "common_variance",
+        )
         mean, unit, V, variances, axes, size = (
-            to_numpy(getattr(self, name)).astype(np.float64) for name in names
+            to_numpy(getattr(self, f"{name}_")).astype(np.float64) for name in names
         )
         common = Common(axes[size > 0].T, size[size > 0])
         plane = CellPlane(np.zeros(len(unit)), V.T, variances)
