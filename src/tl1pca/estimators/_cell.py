@@ -46,10 +46,9 @@ class _RepairedRowsPCA(TL1SubspacePCA):
 class TL1CellPCA(OutlierPCA):
     r"""Robust PCA of tables with bad cells, bad rows and missing cells, all at once.
 
-    A wrong entry spoils a row for a method that judges rows: with 5 % of bad
-    cells half of the rows of 20 columns are touched. Here each cell is judged
-    in its row, and each row by what its good cells say. With residuals r in
-    units of the noise of each column, and m the observed cells,
+    A wrong entry spoils a row for a method that judges rows: 5 % of bad cells touch
+    half of the rows of 20 columns. Here each cell is judged in its row, and each row by its
+    good cells. With residuals r in units of the noise of each column, and m the observed cells,
 
     .. math:: \sum_i m_i\, h(t_i / S),\qquad
               t_i^2 = \frac{1}{m_i} \sum_j m_{ij}\, h(r_{ij}/c),\qquad h(u) = \frac{u^2}{1+u^2}
@@ -216,7 +215,7 @@ class TL1CellPCA(OutlierPCA):
             values, mask = rows.gather_rows(np.arange(n)), rows.observed
             mask = np.ones((n, d), dtype=bool) if mask is None else mask
             dtype, threads = values.dtype, rows.threads()
-            del rows  # what is missing was filled in a copy, which is not needed any more
+            del rows  # the copy in which missing cells were filled
             with threads:
                 self._fit(values.astype(np.float64, copy=False), mask, k, dtype)  # a copy of ours already
         if is_foreign(X):  # it was solved on the host
@@ -290,8 +289,8 @@ class TL1CellPCA(OutlierPCA):
     def _warn_columns(self, mask: Array) -> None:
         sparse = np.flatnonzero(mask.sum(axis=0) < 0.5 * len(mask))
         if len(sparse):
-            names = getattr(self, "feature_names_in_", None)
-            said = [str(j) if names is None else repr(names[j]) for j in sparse[:10]]
+            names = getattr(self, "feature_names_in_", np.arange(mask.shape[1]))[sparse[:10]]
+            said = [repr(name) for name in names.tolist()]
             warnings.warn(
                 f"Fewer than half of the cells of {len(sparse)} columns are observed, which is little to "
                 f"judge cells by: {', '.join(said)}{' ...' if len(sparse) > 10 else ''}.",
@@ -319,16 +318,10 @@ class TL1CellPCA(OutlierPCA):
     # ---------------------------------------------------------------- new rows
     def _model(self) -> CellModel:
         """What rows are judged by."""
-        names = (
-            "mean",
-            "cell_scales",
-            "cell_components",
-            "cell_variance",
-            "common_components",
-            "common_variance",
-        )
+        names = ["mean_", "cell_scales_", "cell_components_", "cell_variance_"]
+        names += ["common_components_", "common_variance_"]
         mean, unit, V, variances, axes, size = (
-            to_numpy(getattr(self, f"{name}_")).astype(np.float64) for name in names
+            to_numpy(getattr(self, name)).astype(np.float64) for name in names
         )
         common = Common(axes[size > 0].T, size[size > 0])
         plane = CellPlane(np.zeros(len(unit)), V.T, variances)
