@@ -147,9 +147,7 @@ def fit_subspace(
     plane, weights, path, converged = tl1_steps(sample, keep, q, muted, tol)
     balls: tuple[Ball, ...] = ()
     if reweight:
-        plane, weights, balls = reweighted(
-            sample, plane, keep, X[start_rows(order, few, q)], order, few, muted, tol
-        )
+        plane, weights, balls = reweighted(sample, plane, keep, X[start_rows(order, few, q)], few, muted, tol)
     if whole:
         fitted = rows.asarray(_back(weights, index))
     else:
@@ -278,18 +276,18 @@ def concentrate(sample: Rows, order: Array, q: int, count: int, muted: Array, to
 
 
 def reweighted(
-    sample: Rows, plane: Plane, keep: Any, start: Array, order: Array, count: int, muted: Array, tol: float
+    sample: Rows, plane: Plane, keep: Any, start: Array, count: int, muted: Array, tol: float
 ) -> tuple[Plane, Array, tuple[Ball, ...]]:
     """PCA of the rows within the limit, in turn, and the leverage clusters among them.
 
     `plane` comes from the rows `keep`; `start` are the rows of the start, whose
-    scores say what is far out, `order` those that no gap separates.
+    scores say what is far out.
     """
     q = plane.W.shape[1] - int(muted.sum())
     balls: tuple[Ball, ...] = ()
     for _ in range(REWEIGHTINGS):
         found = assess(sample, plane, keep, count, tol, balls)
-        while len(balls) < 5 and (ball := leverage_ball(sample, found, start, order, count)):
+        while len(balls) < 5 and (ball := leverage_ball(sample, found, start, count)):
             balls = (*balls, ball)
             found = assess(sample, plane, keep, count, tol, balls)
         changed = float(sample.total(lambda a, b: abs(a - b), found.keep, keep))
@@ -324,14 +322,13 @@ def assess(
     return RowAssessment(plane, sd, od, free, rows.map(within, free, T, *scores))
 
 
-def leverage_ball(sample: Rows, found: RowAssessment, start: Array, order: Array, count: int) -> Ball | None:
+def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int) -> Ball | None:
     """A cluster far out inside the plane that looks like one point repeated with noise.
 
     In the score metric of the start, which holds no such cluster, its rows are
-    beyond the .9975 quantile, twice as far where no gap separates them; with
-    the size that noise gives to a point it holds 5 % of the rows, has hardly
-    any others about it, and is small beside the main body: groups and tails
-    are none of that.
+    beyond twice the .9975 quantile; with the size that noise gives to a point
+    it holds 5 % of the rows, has hardly any others about it, and is small
+    beside the main body: groups and tails are none of that.
     """
     plane, n = found.plane, sample.shape[0]
     axes = plane.W[:, plane.live]
@@ -347,9 +344,7 @@ def leverage_ball(sample: Rows, found: RowAssessment, start: Array, order: Array
     inner, outer = (np.sum(((S - T0.mean(axis=0)) @ white) ** 2, axis=1) for S in (T0, T))
     # The least outlying rows lie closer than others: their .9 quantile is about the .4 one of all.
     size = float(np.quantile(inner, 0.9)) / float(chdtri(k, 0.6))
-    times = np.ones(n)
-    times[order] = 2.0
-    far = np.flatnonzero(keep & (outer > size * (k + times * (float(chdtri(k, 0.0025)) - k))))
+    far = np.flatnonzero(keep & (outer > size * (k + 2.0 * (float(chdtri(k, 0.0025)) - k))))
     noise = float(np.median(sample.gather_scores(found.free, np.flatnonzero(keep)) ** 2)) / rest
     need = int(np.ceil(CLUSTER_SHARE * n))
     if len(far) < need or 4.0 * noise > size * float(variances.mean()):
