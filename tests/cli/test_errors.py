@@ -107,7 +107,7 @@ def test_standard_input_of_a_process(data):
 def test_interruption(tmp_path):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(2000, 200)).round(3))
     frame.rename("row {}".format).to_csv(tmp_path / "x.csv")
-    command = [*TL1PCA, "fit", str(tmp_path / "x.csv"), "-k", "50", "--method", "tl1"]
+    command = [*TL1PCA, "fit", str(tmp_path / "x.csv"), "-k", "50", "--method", "l1-best-fit"]
     with subprocess.Popen(
         [*command, "--model", str(tmp_path / "m.npz")], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as child:

@@ -200,6 +200,7 @@ class TestRefusals:
         kinds = (
             tl1pca.SparseLpPCA,
             tl1pca.SparseTL1PCA,
+            tl1pca.SparseTL1SubspacePCA,
             tl1pca.RegularizedL1PCA,
             tl1pca.GeneralizedLpPCA,
             tl1pca.L1ReconstructionPCA,

@@ -64,8 +64,9 @@ def has_unit(cell: str) -> bool:
 
 
 def answer_words(words: set[str]) -> tuple[str, str] | None:
-    """The words for yes and no that a column consists of, if it does."""
-    return next((pair for pair in ANSWERS if words and words <= set(pair)), None)
+    """The words for yes and no that a column consists of, if it does; of single letters both."""
+    spoken = any(len(word) > 1 for word in words)
+    return next((p for p in ANSWERS if words == set(p) or (spoken and words <= set(p))), None)
 
 
 def number(cell: str, decimal: str) -> float:
