@@ -1,6 +1,6 @@
 """Speed, quality and memory as ratios in one run; ``make bench``.
 
-Every ratio is the median of ratios of neighbouring fits, so that a busy machine
+Every ratio is the median of ratios of neighboring fits, so that a busy machine
 slows both sides. The tables go to benchmarks/results/speed.md.
 """
 
@@ -297,7 +297,7 @@ def main():
     header = ("case", "PCA, ms", "ours, ms", "ratio", "one thread", "target", "reached", "extra memory / X")
     parts += [
         "## Against scikit-learn's PCA, same run\n",
-        "Medians of the ratios of neighbouring fits in double precision; memory is the growth of the peak "
+        "Medians of the ratios of neighboring fits in double precision; memory is the growth of the peak "
         "resident memory of a process of its own.\n",
         table(header, rows),
         "",

@@ -52,7 +52,7 @@ COMPOSED = [
 ]
 
 #: Those that fit about a given centre; the others estimate their own.
-CENTRED = [estimator for estimator in ESTIMATORS if "center" in estimator.get_params()]
+CENTERED = [estimator for estimator in ESTIMATORS if "center" in estimator.get_params()]
 
 #: Operators with settled parameters.
 OPERATORS = [

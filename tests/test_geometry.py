@@ -6,7 +6,7 @@ from tl1pca import geometry
 rng = np.random.default_rng(0)
 
 
-def test_polar_is_the_linear_maximiser_over_orthonormal_frames():
+def test_polar_is_the_linear_maximizer_over_orthonormal_frames():
     M = rng.normal(size=(6, 3))
     W = geometry.polar(M)
     np.testing.assert_allclose(W.T @ W, np.eye(3), atol=1e-14)
@@ -14,7 +14,7 @@ def test_polar_is_the_linear_maximiser_over_orthonormal_frames():
     assert all(np.trace(V.T @ M) <= np.trace(W.T @ M) for V in others)
 
 
-def test_polar_of_a_rank_deficient_matrix_is_the_maximiser_closest_to_a_given_frame():
+def test_polar_of_a_rank_deficient_matrix_is_the_maximizer_closest_to_a_given_frame():
     M = rng.normal(size=(8, 2)) @ rng.normal(size=(2, 4))
     near = np.linalg.qr(rng.normal(size=(8, 4)))[0]
     W = geometry.polar(M, near=near)
@@ -37,7 +37,7 @@ def test_polar_with_nothing_to_go_by_is_still_orthonormal():
 
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, np.inf])
-def test_ball_maximiser_is_the_best_point_of_the_p_sphere(p):
+def test_ball_maximizer_is_the_best_point_of_the_p_sphere(p):
     v = rng.normal(size=5)
     w = geometry.ball_maximizer(v, p, v)
     assert np.linalg.norm(w, p) == pytest.approx(1.0)
@@ -47,7 +47,7 @@ def test_ball_maximiser_is_the_best_point_of_the_p_sphere(p):
 
 
 @pytest.mark.parametrize("s", [1, 2, 5])
-def test_sparse_maximiser_has_exactly_s_entries_even_with_ties(s):
+def test_sparse_maximizer_has_exactly_s_entries_even_with_ties(s):
     for v in (rng.normal(size=5), np.ones(5), np.array([1.0, 0, 0, 0, 0])):
         w = geometry.sparse_maximizer(v, s)
         assert np.count_nonzero(w) == s

@@ -100,3 +100,30 @@ def test_the_documentation_says_the_defaults(part):
     for name, words in said.items():
         value = given[name]
         assert words.strip('"') == value if isinstance(value, str) else ast.literal_eval(words) == value, name
+
+
+#: Stems of British spellings, cut in two so that this file has none of them.
+BRITISH = [
+    "cent|red",
+    "imis|e",
+    "imis|ation",
+    "col|our",
+    "neighb|our",
+    "recogn|is",
+    "normal|is",
+    "behavi|our",
+    "label|led",
+]
+
+
+def test_one_spelling():
+    pages = [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.j2"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]
+    words = re.compile("|".join(stem.replace("|", "") for stem in BRITISH))
+    allowed = re.compile("aria-labelledby")
+    found = [
+        f"{page.relative_to(ROOT)}: {match[0]}"
+        for page in pages
+        for match in re.finditer(r"[A-Za-z-]+", page.read_text(encoding="utf-8"))
+        if words.search(match[0].lower()) and not allowed.match(match[0])
+    ]
+    assert not found

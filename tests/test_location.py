@@ -7,7 +7,7 @@ from tl1pca.rows import DenseRows
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_spatial_median_is_the_minimiser(seed):
+def test_spatial_median_is_the_minimizer(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(25, 3))
     X[:8] += 50

@@ -20,7 +20,7 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 
 import tl1pca
-from support import CENTRED, ESTIMATORS, gaussian, name, with_components
+from support import CENTERED, ESTIMATORS, gaussian, name, with_components
 from tl1pca._archive import digest
 from tl1pca.diagnostics import Cutoffs
 from tl1pca.estimators._fitted import Fitted, fitted_attributes
@@ -89,7 +89,7 @@ def test_other_ways_to_keep_a_model(estimator, tmp_path):
 
 # About a point far from the rows all signs are alike, and joint l1 methods say what that leaves open.
 @pytest.mark.filterwarnings("ignore:.*directions open:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("estimator", CENTRED, ids=name)
+@pytest.mark.parametrize("estimator", CENTERED, ids=name)
 @pytest.mark.parametrize(
     "center",
     [

@@ -112,7 +112,7 @@ def good_rows(kind, n, d, r, rng):
         return np.round(X), axes
     if kind == "counts":
         return rng.poisson(np.exp(np.clip(3 + 0.12 * signal * np.sqrt(d / 20), -5, 8))).astype(float), axes
-    if kind == "binary":  # a quarter of the columns, after which all are standardised
+    if kind == "binary":  # a quarter of the columns, after which all are standardized
         for j in rng.choice(d, max(1, d // 4), replace=False):
             X[:, j] = X[:, j] > np.quantile(X[:, j], rng.uniform(0.6, 0.8))
         X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -217,7 +217,7 @@ def digit_pairs():
 
 
 def clean_tables():
-    """(name, rows, k) of tables without known outliers, standardised where units differ."""
+    """(name, rows, k) of tables without known outliers, standardized where units differ."""
     from sklearn import datasets
     from sklearn.preprocessing import scale
 

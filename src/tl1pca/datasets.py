@@ -191,7 +191,7 @@ def load_yale(folder: str | os.PathLike[str] | None = None) -> tuple[Array, Arra
     Returns
     -------
     X : ndarray of shape (165, 1024)
-        Grey values divided by 255.
+        Gray values divided by 255.
     y : ndarray of int of shape (165,)
     """
     home = data_home(folder)
@@ -217,7 +217,7 @@ def load_jaffe(folder: str | os.PathLike[str] | None = None) -> tuple[Array, Arr
     Returns
     -------
     X : ndarray of shape (213, 1024)
-        Grey values divided by 255.
+        Gray values divided by 255.
     y : ndarray of int of shape (213,)
         1..10.
     """
@@ -256,7 +256,7 @@ def load_lfw_subset() -> tuple[Array, Array]:
     Returns
     -------
     X : ndarray of shape (200, 625)
-        Grey values in [0, 1].
+        Gray values in [0, 1].
     y : ndarray of int of shape (200,)
     """
     try:
@@ -320,7 +320,7 @@ def _checked_faces(X: Array, y: Array, counts: tuple[int, ...], name: str) -> tu
     """Pixels divided by 255, after a check of shape, labels and range."""
     shape = (sum(counts), _FACE_SIDE**2)
     expected = (
-        f"{name} must hold {shape[0]} images of {_FACE_SIDE} x {_FACE_SIDE} = {shape[1]} grey values from 0 "
+        f"{name} must hold {shape[0]} images of {_FACE_SIDE} x {_FACE_SIDE} = {shape[1]} gray values from 0 "
         f"to 255 and labels 1..{len(counts)} with {' '.join(map(str, counts))} images per person"
     )
     if X.shape != shape or X.dtype.kind not in "uif":

@@ -123,7 +123,7 @@ class _Pull:
 
 
 def _newton_median(rows: Rows, A: Array, v: Array, tol: float) -> Array:
-    """Spatial median of centred rows; the curvature comes from A (m, d), some of them with weights v.
+    """Spatial median of centered rows; the curvature comes from A (m, d), some of them with weights v.
 
     Ends with a step of `tol` times the median distance.
     """

@@ -74,7 +74,7 @@ def test_operators(operator, render):
     assert drawn.axes_[1].get_yscale() == "log"
 
 
-def test_several_operators_differ_in_colour_and_dash(render):
+def test_several_operators_differ_in_color_and_dash(render):
     drawn = render(OperatorDisplay.from_operators({"a": TL1(a=1.0), "b": Lp(p=2), "c": Huber(c=1.0)}))
     for lines in (drawn.value_lines_, drawn.slope_lines_):
         assert (

@@ -155,7 +155,7 @@ def test_labels_of_a_tight_cluster_do_not_cover_each_other(constrained, plt, ren
     assert all(inside.x0 - 1 <= box.x0 and box.x1 <= inside.x1 + 1 for box in boxes)
 
 
-def test_markers_differ_and_not_only_colours():
+def test_markers_differ_and_not_only_colors():
     drawn = OutlierMapDisplay.from_estimator(ROBUST, X, groups=np.where(BAD, "bad", "good"))
     assert sorted(legend(drawn)) == [f"bad ({BAD.sum()})", f"good ({(~BAD).sum()})"]
     shapes = {points.get_paths()[0].vertices.tobytes() for points in drawn.points_}

@@ -17,10 +17,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 import tl1pca
-from support import CENTRED, COMPOSED, ESTIMATORS, gaussian, name, with_components
+from support import CENTERED, COMPOSED, ESTIMATORS, gaussian, name, with_components
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
-centred = pytest.mark.parametrize("estimator", CENTRED, ids=name)
+centered = pytest.mark.parametrize("estimator", CENTERED, ids=name)
 
 X = gaussian(40, 5)
 
@@ -160,8 +160,8 @@ class TestInput:
         assert pca.feature_names_in_.tolist() == columns
 
 
-@centred
-class TestCentred:
+@centered
+class TestCentered:
     # About a point far from the rows all signs are alike, and joint l1 methods say what that leaves open.
     @pytest.mark.filterwarnings("ignore:.*directions open:sklearn.exceptions.ConvergenceWarning")
     @pytest.mark.parametrize("center", [None, "mean", "median", "spatial_median", np.arange(5.0)])
@@ -283,7 +283,7 @@ class TestDegenerate:
     )
     def test_no_nan_whatever_the_data(self, estimator, data):
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="The centred rows span")
+            warnings.filterwarnings("ignore", message="The centered rows span")
             pca = with_components(estimator, min(2, *data.shape)).fit(data)
         for value in (pca.components_, pca.mean_, pca.explained_variance_, pca.transform(data)):
             assert np.isfinite(value).all()

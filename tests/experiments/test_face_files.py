@@ -80,7 +80,7 @@ def write(folder, X, y):
         (lambda X, y: (X[:, :100], y), r"165 images of 32 x 32 .* found images of shape \(165, 100\)"),
         (lambda X, y: (X, y[:-1]), r"found labels of shape \(164,\)"),
         (lambda X, y: (X, np.where(y == 2, 1, y)), r"11 11 .* found \{1: 22, 3: 11"),
-        (lambda X, y: (X / 255.0, y), r"grey values from 0 to 255 .* found values from 0 to 1"),
+        (lambda X, y: (X / 255.0, y), r"gray values from 0 to 255 .* found values from 0 to 1"),
         (lambda X, y: (np.where(X == 0, np.nan, X), y), "found values from nan"),
         (lambda X, y: (X.astype(str), y), "type <U3"),
         (lambda X, y: (X.astype(object), y), "cannot be read; expected an .npz"),

@@ -51,7 +51,7 @@ def degrees(pca):
     return np.degrees(np.arctan2(w[1], w[0])) % 180
 
 
-def centred(X, center):
+def centered(X, center):
     return DenseRows(X if center is None else X - X.mean(axis=0))
 
 
@@ -74,7 +74,7 @@ class TestToy:
         assert pca.converged_
 
     def test_start(self, toy, center, a, angle, value, row, f0):
-        start = best_sample(Dispersion(centred(toy, center), TL1(a=a)))
+        start = best_sample(Dispersion(centered(toy, center), TL1(a=a)))
         assert start.index == row
         assert start.value == pytest.approx(f0, rel=1e-9)
 
@@ -95,7 +95,7 @@ def test_the_angles_printed_in_the_paper(toy, a, printed, ours):
 
 @pytest.mark.parametrize(("center", "a", "row", "f0", "value"), YALE)
 def test_yale(yale, center, a, row, f0, value):
-    start = best_sample(Dispersion(centred(yale, center), TL1(a=a)))
+    start = best_sample(Dispersion(centered(yale, center), TL1(a=a)))
     assert start.index == row
     assert start.value == pytest.approx(f0, rel=1e-9)
     # The starts of the default solver include this one: it may end higher, never lower.

@@ -189,7 +189,7 @@ def fit(case, X):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", message="The centred rows span")
+        warnings.filterwarnings("ignore", message="The centered rows span")
         return case.build().fit(X)
 
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import tl1pca
 from properties.cases import check_finite, check_monotone, check_orthonormal
-from support import CENTRED, ESTIMATORS, name, subspace_angle, with_components
+from support import CENTERED, ESTIMATORS, name, subspace_angle, with_components
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
 MOST = np.finfo(np.float64).max
@@ -52,7 +52,7 @@ def fit(estimator, X, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", message="The centred rows span")
+        warnings.filterwarnings("ignore", message="The centered rows span")
         return with_components(estimator, 2).fit(X, **options)
 
 
@@ -106,14 +106,14 @@ def test_a_row_that_is_too_far_changes_nothing_for_the_robust_one():
         assert pca.flags_[3] != 0
 
 
-@pytest.mark.parametrize("estimator", CENTRED, ids=name)
+@pytest.mark.parametrize("estimator", CENTERED, ids=name)
 @pytest.mark.parametrize("weight", [1e300, MOST, 1e-300])
 def test_weights_beyond_the_range_are_named(estimator, weight):
     with pytest.raises(ValueError, match="divide the weights by their mean"):
         fit(estimator, gaussian(), sample_weight=np.full(20, weight))
 
 
-@pytest.mark.parametrize("estimator", CENTRED, ids=name)
+@pytest.mark.parametrize("estimator", CENTERED, ids=name)
 @pytest.mark.parametrize(
     "weights", [np.full(20, 1e100), np.r_[1e100, np.ones(19)], np.r_[1e-300, np.ones(19)]]
 )

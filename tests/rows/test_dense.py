@@ -1,4 +1,4 @@
-"""Dense rows: centred with or without a copy, threads of either kind, the row space."""
+"""Dense rows: centered with or without a copy, threads of either kind, the row space."""
 
 import numpy as np
 import pytest

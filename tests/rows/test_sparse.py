@@ -15,7 +15,7 @@ V = rng.integers(1, 4, size=200).astype(float)
 
 @pytest.mark.parametrize("weights", [None, V])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_scatter_of_centred_sparse_rows(monkeypatch, weights, dtype):
+def test_scatter_of_centered_sparse_rows(monkeypatch, weights, dtype):
     monkeypatch.setattr("tl1pca.rows.sparse._FILLED_ENTRIES", 7 * 50)
     rows = SparseRows(sp.csr_array(X.astype(dtype)), weights=weights)
     mean = rows.mean()

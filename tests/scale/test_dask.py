@@ -199,8 +199,8 @@ def test_partitions_that_a_filter_has_emptied(frame, X):
 
 
 def test_columns_that_are_not_numbers_are_named(frame):
-    with pytest.raises(ValueError, match="'colour', 'day' are not"):
-        TL1PCA(1).fit(frame.assign(colour="red", day=np.datetime64("2020-01-01")))
+    with pytest.raises(ValueError, match="'color', 'day' are not"):
+        TL1PCA(1).fit(frame.assign(color="red", day=np.datetime64("2020-01-01")))
 
 
 # ---------------------------------------------------------------- nothing is computed too early

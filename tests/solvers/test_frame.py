@@ -74,8 +74,8 @@ def test_where_maxima_are_many_no_lower_on_average():
 def test_one_direction_after_the_other(seed):
     X = gaussian(N, 6, seed=seed)
     pca = L1PCA(2, greedy=True, center="mean").fit(X)
-    centred = X - X.mean(axis=0)
-    assert pca.objective_path_[0][-1] >= published(centred, Lp(p=1), 1) * (1 - 1e-6)
+    centered = X - X.mean(axis=0)
+    assert pca.objective_path_[0][-1] >= published(centered, Lp(p=1), 1) * (1 - 1e-6)
     np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(2), atol=1e-12)
 
 

@@ -36,7 +36,7 @@ def test_what_looks_like_thousands_is_never_silently_a_decimal(csv):
     assert csv(text, decimal=",").values[:, 0].tolist() == [10.65, 11.2]  # said by the user
 
 
-def test_decimal_commas_are_recognised(csv):
+def test_decimal_commas_are_recognized(csv):
     table = csv("a;b\n1,5;10.650\n2,25;1.234.567,5\n")
     assert table.values.tolist() == [[1.5, 10650], [2.25, 1234567.5]]
     assert "decimal comma" in " ".join(table.notes)

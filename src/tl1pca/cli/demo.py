@@ -101,7 +101,7 @@ def _flagged(model: Any, bad: Any) -> Any:
 
 
 def picture(fitted: dict[str, Any], X: Any, bad: Any, axes: Any) -> bytes:
-    """For each method the distances of all rows with the limits it draws, as PNG; colours show the truth."""
+    """For each method the distances of all rows with the limits it draws, as PNG; colors show the truth."""
     from matplotlib.figure import Figure
 
     from ..diagnostics import diagnose, principal_angles

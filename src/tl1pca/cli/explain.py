@@ -58,7 +58,7 @@ def find(table: Table, name: str) -> int:
         return labels.index(name)
     if labels.count(name) > 1:
         raise typer.BadParameter(
-            f"{labels.count(name)} rows are labelled {name!r}; give the number of the row."
+            f"{labels.count(name)} rows are labeled {name!r}; give the number of the row."
         )
     numbers = table.rows.tolist()
     if name.isdecimal() and int(name) in numbers:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
 from ._base import Display, fitted, pyplot, row_labels
-from .style import BLACK, BLUE, GREY, PLAIN, RED
+from .style import BLACK, BLUE, GRAY, PLAIN, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ class CellMapDisplay(Display):
 
     A cell that is as expected is white. Orange-red ones lie above what the rest
     of their row says, marked by a triangle that points up where they are bad;
-    blue ones lie below, marked by one that points down. Missing cells are grey
+    blue ones lie below, marked by one that points down. Missing cells are gray
     with a cross. Rows that are bad as a whole have a dot beside their name.
     Of many rows and columns blocks are drawn, shaded by the share of bad cells.
 
@@ -184,7 +184,7 @@ class CellMapDisplay(Display):
         mark: dict[str, Any] = {"s": 24, "color": BLACK, "linewidths": 0.8}
         self.above_ = ax.scatter(*_where(bad & (R > 0)), marker="^", **mark)
         self.below_ = ax.scatter(*_where(bad & (R < 0)), marker="v", **mark)
-        self.missing_ = ax.scatter(*_where(np.isnan(R)), marker="x", s=18, color=GREY, linewidths=0.8)
+        self.missing_ = ax.scatter(*_where(np.isnan(R)), marker="x", s=18, color=GRAY, linewidths=0.8)
         ax.set_xticks(range(len(self.features)))
         ax.set_yticks(range(len(rows)))
         turned = len(self.features) > 12 or max(map(len, self.features)) > 8
@@ -244,7 +244,7 @@ def _where(mask: Array) -> tuple[Array, Array]:
 
 
 def _colors() -> Any:
-    """Blue below, white as expected (up to half of a cut-off), red above, light grey where nothing is."""
+    """Blue below, white as expected (up to half of a cut-off), red above, light gray where nothing is."""
     from matplotlib.colors import LinearSegmentedColormap
 
     stops = [(0.0, BLUE), (0.4, "#FFFFFF"), (0.6, "#FFFFFF"), (1.0, RED)]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..diagnostics import Flag, contributions, diagnose
 from ._base import Display, prepare, pyplot
 from ._points import legend
-from .style import BLUE, GREY, PLAIN, RED
+from .style import BLUE, GRAY, PLAIN, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ KINDS = {
 class ContributionDisplay(Display):
     """What the columns of one row, or of several on average, contribute to its distances.
 
-    Beside every bar, in grey, where nine tenths of the regular rows are.
+    Beside every bar, in gray, where nine tenths of the regular rows are.
 
     Parameters
     ----------
@@ -148,10 +148,10 @@ class ContributionDisplay(Display):
         place = np.arange(len(order))
         low, high = self.usual[:, order]
         beyond = (self.values[order] < low) | (self.values[order] > high)
-        self.usual_ = ax.barh(place, high - low, left=low, height=0.85, color=GREY, alpha=0.25)
+        self.usual_ = ax.barh(place, high - low, left=low, height=0.85, color=GRAY, alpha=0.25)
         colors = np.where(beyond, RED, BLUE)
         self.bars_ = ax.barh(place, self.values[order], height=0.45, color=list(colors))
-        ax.axvline(0.0, color=GREY, lw=0.8)
+        ax.axvline(0.0, color=GRAY, lw=0.8)
         ax.set_yticks(place, [""] * len(order))
         for tick, j in zip(ax.get_yticklabels(), order, strict=True):
             tick.set(text=self.feature_names[j], **PLAIN)

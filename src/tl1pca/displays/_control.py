@@ -11,7 +11,7 @@ from ..diagnostics import Flag, Monitoring, monitor, orthogonal_limit
 from ._base import Display, prepare, pyplot
 from ._map import FAR
 from ._points import legend
-from .style import BLACK, FLAG_LOOKS, GREY, ORANGE, PLAIN
+from .style import BLACK, FLAG_LOOKS, GRAY, ORANGE, PLAIN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,7 +111,7 @@ class ControlChartDisplay(Display):
         time : array-like of shape (n_samples,), optional
             Where the rows are on the horizontal axis: numbers or dates.
         n_labels : int, default=5
-            How many rows beyond a limit are labelled at most in each chart.
+            How many rows beyond a limit are labeled at most in each chart.
         ax : matplotlib Axes, optional
 
         Returns
@@ -171,7 +171,7 @@ class ControlChartDisplay(Display):
     ) -> None:
         found = self.monitoring
         ax.spines[["top", "right"]].set_visible(False)
-        ax.plot(when, distance, "-", color=GREY, lw=0.7, zorder=1)
+        ax.plot(when, distance, "-", color=GRAY, lw=0.7, zorder=1)
         for flag, look in FLAG_LOOKS.items():
             rows = found.flags == flag
             ax.scatter(

@@ -22,8 +22,8 @@ class ReconstructionDisplay(Display):
     """Images, their reconstructions and what is left, one image in each column.
 
     Above each column are the name of the row and the length of the residual.
-    Images and reconstructions share one grey scale; in the residuals medium
-    grey is zero.
+    Images and reconstructions share one gray scale; in the residuals medium
+    gray is zero.
 
     Parameters
     ----------

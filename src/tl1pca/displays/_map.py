@@ -45,7 +45,7 @@ class OutlierMapDisplay(Display):
     labels : sequence of str of shape (n_samples,)
         Names of the rows.
     groups : array-like of shape (n_samples,), optional
-        Known groups of the rows, shown by colour and marker instead of the flags.
+        Known groups of the rows, shown by color and marker instead of the flags.
     estimator_name : str, optional
         Title.
 
@@ -119,9 +119,9 @@ class OutlierMapDisplay(Display):
             Names of the rows; by default the index of a data frame unless it
             only counts, else "row 1", "row 2", ...: `X[i]` is row i + 1.
         groups : array-like of shape (n_samples,), optional
-            Known groups of the rows, shown by colour and marker instead of the flags.
+            Known groups of the rows, shown by color and marker instead of the flags.
         n_labels : int, default=5
-            How many outliers are labelled at most, the most extreme first.
+            How many outliers are labeled at most, the most extreme first.
         ax : matplotlib Axes, optional
 
         Returns
@@ -151,7 +151,7 @@ class OutlierMapDisplay(Display):
         ax : matplotlib Axes, optional
             New ones by default.
         n_labels : int, default=5
-            How many outliers are labelled at most, the most extreme first.
+            How many outliers are labeled at most, the most extreme first.
 
         Returns
         -------

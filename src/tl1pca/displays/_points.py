@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..diagnostics import Flag
-from .style import BLACK, DENSE, FLAG_LOOKS, GREY, LOOKS, PLAIN, Look
+from .style import BLACK, DENSE, FLAG_LOOKS, GRAY, LOOKS, PLAIN, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -187,7 +187,7 @@ def place_labels(
             zorder=4,
             annotation_clip=False,
             path_effects=[withStroke(linewidth=2, foreground="white")],
-            arrowprops={"arrowstyle": "-", "lw": 0.5, "color": GREY, "shrinkA": 0, "shrinkB": 2},
+            arrowprops={"arrowstyle": "-", "lw": 0.5, "color": GRAY, "shrinkA": 0, "shrinkB": 2},
             **PLAIN,
         )
         extent = Text.get_window_extent(text)  # without the leader line

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..diagnostics import diagnose, excess
 from ._base import Display, Prepared, prepare, pyplot
 from ._points import draw, legend, parts_of, place_labels
-from .style import BLACK, GREY, PLAIN
+from .style import BLACK, GRAY, PLAIN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ class ScoreDisplay(Display):
     extremeness : ndarray of shape (n_samples,), optional
         How far out the rows are, for the choice of labels.
     groups : array-like of shape (n_samples,), optional
-        Known groups of the rows, shown by colour and marker instead of the flags.
+        Known groups of the rows, shown by color and marker instead of the flags.
     estimator_name : str, optional
         Title.
 
@@ -110,9 +110,9 @@ class ScoreDisplay(Display):
             Names of the rows; by default the index of a data frame unless it
             only counts, else "row 1", "row 2", ...: `X[i]` is row i + 1.
         groups : array-like of shape (n_samples,), optional
-            Known groups of the rows, shown by colour and marker instead of the flags.
+            Known groups of the rows, shown by color and marker instead of the flags.
         n_labels : int, default=0
-            How many outliers are labelled at most, the most extreme first.
+            How many outliers are labeled at most, the most extreme first.
         ax : matplotlib Axes, optional
 
         Returns
@@ -131,7 +131,7 @@ class ScoreDisplay(Display):
         ax : matplotlib Axes, optional
             New ones by default.
         n_labels : int, default=0
-            How many outliers are labelled at most, the most extreme first.
+            How many outliers are labeled at most, the most extreme first.
 
         Returns
         -------
@@ -250,7 +250,7 @@ class BiplotDisplay(Display):
         components : pair of int, default=(0, 1)
             Components to draw, counted from zero.
         groups : array-like of shape (n_samples,), optional
-            Known groups of the rows, shown by colour and marker instead of the flags.
+            Known groups of the rows, shown by color and marker instead of the flags.
         n_features : int, default=12
             How many features have an arrow, those with the longest ones.
         ax : matplotlib Axes, optional
@@ -316,7 +316,7 @@ class BiplotDisplay(Display):
         ax.update_datalim(1.15 * tips)
         ax.autoscale_view()
         for line in (ax.axhline, ax.axvline):
-            line(0.0, color=GREY, lw=0.6, zorder=0.5)
+            line(0.0, color=GRAY, lw=0.6, zorder=0.5)
         shown = "" if len(tips) == n_features else f", {len(tips)} longest of {n_features}"
         rows = ax.get_legend()
         legend(

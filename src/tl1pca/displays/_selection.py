@@ -11,7 +11,7 @@ from ..selection import ComponentSelection, select_n_components
 from ._base import Display, pyplot
 from ._curves import _count_along
 from ._points import legend
-from .style import BLACK, BLUE, GREY, ORANGE
+from .style import BLACK, BLUE, GRAY, ORANGE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,7 +114,7 @@ class SelectionDisplay(Display):
         for axis in (left, right):
             axis.spines[["top", "right"]].set_visible(False)
             _count_along(axis)
-            chosen = axis.axvline(found.n_components, color=GREY, ls=":", lw=1.2, zorder=0)
+            chosen = axis.axvline(found.n_components, color=GRAY, ls=":", lw=1.2, zorder=0)
         names = ["trusted rows", "noise, up to", f"chosen: {found.n_components}"]
         legend(left, [self.eigenvalues_, self.null_, chosen], names, loc="upper right")
         right.plot(

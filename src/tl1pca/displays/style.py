@@ -1,7 +1,7 @@
 """Looks, defined once.
 
-The colours are those of Okabe and Ito, which colour-blind readers tell apart.
-Nothing is told by colour alone, so that figures can be printed in grey.
+The colors are those of Okabe and Ito, which color-blind readers tell apart.
+Nothing is told by color alone, so that figures can be printed in gray.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from ..diagnostics import Flag
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-BLUE, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#767676"
+BLUE, RED, PURPLE, GRAY = "#0072B2", "#D55E00", "#CC79A7", "#767676"
 
 #: More rows than this are not drawn one by one into a vector file.
 DENSE = 10_000
@@ -48,5 +48,5 @@ LOOKS: tuple[Look, ...] = (
     Look(PURPLE, "v", (0, (5, 1, 1, 1, 1, 1))),
     Look(BLACK, "x", (0, (1, 1))),
     Look(SKY, "P", (0, (8, 2))),
-    Look(GREY, "*", (0, (3, 1, 1, 1))),
+    Look(GRAY, "*", (0, (3, 1, 1, 1))),
 )

@@ -34,7 +34,7 @@ Fit = TypeVar("Fit")
 
 @dataclass(frozen=True)
 class Problem:
-    """What `fit` hands to the method: centred rows in safe units, and how many components.
+    """What `fit` hands to the method: centered rows in safe units, and how many components.
 
     `factor` is the power of two the data were multiplied by; `share` is set
     when the number of components is to be chosen; `observed` masks entries,
@@ -49,7 +49,7 @@ class Problem:
     observed: Array | None = None
 
 
-class CentredPCA(BasePCA, ABC):
+class CenteredPCA(BasePCA, ABC):
     """Fit about a given centre. A method adds `__init__`, `_check_parameters` and `_solve`."""
 
     center: Center
@@ -186,7 +186,7 @@ class CentredPCA(BasePCA, ABC):
             )
         if self.n_components is not None and self.rank_ < self.n_components_:
             warnings.warn(
-                f"The centred rows span {self.rank_} dimensions, n_components={self.n_components} was asked "
+                f"The centered rows span {self.rank_} dimensions, n_components={self.n_components} was asked "
                 "for: what goes beyond completes the basis and carries no information.",
                 UserWarning,
                 stacklevel=4,
@@ -202,7 +202,7 @@ def give_back(estimator: Fit, X: Any) -> Fit:
     return estimator
 
 
-class ObliquePCA(CentredPCA):
+class ObliquePCA(CenteredPCA):
     """Base of methods whose loadings are not orthonormal: scores are least squares onto their span."""
 
     _oblique = True

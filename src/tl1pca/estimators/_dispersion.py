@@ -14,14 +14,14 @@ from ..objectives import dispersion
 from ..operators import TL1, Operator
 from ..rows import Lift, Rows
 from ..solvers import FixedPoint, PaperAscent, Solver, SphereAscent, StiefelAscent
-from ._base import Center, CentredPCA, Problem, product
+from ._base import Center, CenteredPCA, Problem, product
 from ._fitted import Fitted
 from ._input import check_part
 
 Array = NDArray[Any]
 
 
-class BaseDispersionPCA(CentredPCA):
+class BaseDispersionPCA(CenteredPCA):
     """Composition of operator, solver and extraction; a preset says which."""
 
     _in_memory = None
@@ -161,7 +161,7 @@ class DispersionPCA(BaseDispersionPCA):
 
 
 class TL1PCA(BaseDispersionPCA):
-    r"""Tl1PCA: PCA by maximisation of the transformed l1 dispersion (Yang et al. 2020).
+    r"""Tl1PCA: PCA by maximization of the transformed l1 dispersion (Yang et al. 2020).
 
     Maximizes :math:`\sum_i (a+1)|x_i^T w|/(a+|x_i^T w|)` over unit w, one
     component at a time. Each row counts at most a + 1, however far it lies.

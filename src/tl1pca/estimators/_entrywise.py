@@ -12,13 +12,13 @@ from ..extraction import Extraction
 from ..location import host_weights, locate
 from ..rows import DenseRows, Lift, Rows
 from ..solvers.entrywise import fit_l1_low_rank, fit_l1_star
-from ._base import Center, CentredPCA, Problem
+from ._base import Center, CenteredPCA, Problem
 from ._dispersion import check_iteration
 
 Array = NDArray[Any]
 
 
-class L1ReconstructionPCA(CentredPCA):
+class L1ReconstructionPCA(CenteredPCA):
     r"""L1-PCA: minimizes :math:`\sum_{ij} |X - UV^T|_{ij}` (Baccini 1996, Ke and Kanade 2003, 2005).
 
     Resists single bad entries rather than bad rows, and takes missing values,
@@ -145,7 +145,7 @@ class L1ReconstructionPCA(CentredPCA):
         return tags
 
 
-class L1BestFitPCA(CentredPCA):
+class L1BestFitPCA(CenteredPCA):
     r"""L1-PCA*: successive best l1 hyperplanes (Brooks, Dula and Boone 2013).
 
     The hyperplane with the least sum of absolute errors is found exactly, by

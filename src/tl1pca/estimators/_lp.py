@@ -271,7 +271,7 @@ class GeneralizedLpPCA(ObliquePCA):
     objective_ : float
     objective_path_ : list of ndarray
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
-        As in `DispersionPCA`, of the projections onto the normalised loadings.
+        As in `DispersionPCA`, of the projections onto the normalized loadings.
     n_components_, rank_, n_iter_, n_features_in_ : int
     converged_ : bool
 

@@ -12,13 +12,13 @@ from ..extraction import Extraction, greedy
 from ..objectives import Dispersion
 from ..operators import Lp
 from ..solvers import TraceLasso, TraceLassoAscent
-from ._base import Center, CentredPCA, Problem
+from ._base import Center, CenteredPCA, Problem
 from ._dispersion import check_iteration
 
 Array = NDArray[Any]
 
 
-class RegularizedL1PCA(CentredPCA):
+class RegularizedL1PCA(CenteredPCA):
     r"""PCA-L1/AR: maximizes :math:`\sum_i |x_i^T w| - \lambda\,\|X\,\mathrm{Diag}(w)\|_*` (Lu et al. 2016).
 
     The trace lasso lies between the l1 norm of w, for uncorrelated columns of

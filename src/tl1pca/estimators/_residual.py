@@ -11,14 +11,14 @@ from ..objectives import Residual
 from ..operators import Cauchy, Huber, Lp, Operator
 from ..solvers import State, SubspaceMM, principal_axes
 from ..statistics import subsample
-from ._base import Center, CentredPCA, Problem
+from ._base import Center, CenteredPCA, Problem
 from ._dispersion import check_iteration
 from ._input import check_part
 
 _WEIGHTS = {"huber": Huber, "l1": Lp, "cauchy": Cauchy}
 
 
-class BaseResidualPCA(CentredPCA):
+class BaseResidualPCA(CenteredPCA):
     """Composition of an operator with majorise-minimize; a preset says which operator."""
 
     tol: float

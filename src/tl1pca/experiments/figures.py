@@ -1,7 +1,7 @@
 """The figures of the studies, drawn without pyplot and so without global state.
 
-Colours are those of Okabe and Ito, told apart by colour-blind readers; every
-line also has a dash or a marker of its own, for print in grey.
+Colors are those of Okabe and Ito, told apart by color-blind readers; every
+line also has a dash or a marker of its own, for print in gray.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..displays.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
+from ..displays.style import BLACK, BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, SKY
 from .methods import L1, LP, LP_ASCENT, LPS, PCA, PUBLISHED_TL1, RAW, TL1
 
 Array = NDArray[Any]
@@ -27,7 +27,7 @@ STYLE: dict[str, dict[str, Any]] = {
     LPS: {"color": GREEN, "ls": "--", "marker": "^"},
     L1: {"color": PURPLE, "ls": "-.", "marker": "D"},
     PCA: {"color": BLACK, "ls": ":", "marker": "x"},
-    RAW: {"color": GREY, "ls": (0, (6, 2)), "marker": ""},
+    RAW: {"color": GRAY, "ls": (0, (6, 2)), "marker": ""},
 }
 #: Looks of the values of a parameter.
 SERIES: tuple[dict[str, Any], ...] = (
@@ -60,7 +60,7 @@ def operators_near_and_far(ranges: Sequence[tuple[Array, Sequence[tuple[str, Arr
         ax.legend(frameon=False, fontsize=9, loc="upper center")
     axes[0, 0].set_title("(a) small |t|: slope 2 against an infinite one", fontsize=10)
     axes[0, 1].set_title("(b) large |t|: bounded against unbounded", fontsize=10)
-    axes[0, 1].axhline(2.0, color=GREY, lw=0.9, ls=":")
+    axes[0, 1].axhline(2.0, color=GRAY, lw=0.9, ls=":")
     axes[0, 1].annotate("asymptote a + 1", (-19.0, 2.08), fontsize=9, color="#444444")
     axes[0, 1].set_ylim(0, 5)
     return figure
@@ -73,7 +73,7 @@ def operators_together(t: Array, curves: Sequence[tuple[str, Array]], asymptote:
     looks = ((BLACK, ":"), (PURPLE, "-."), (BLUE, "--"), (RED, "-"))
     for (label, values), (color, dash) in zip(curves, looks):
         ax.plot(t, values, color=color, ls=dash, lw=1.8, label=label)
-    ax.axhline(asymptote, color=GREY, lw=0.9, ls=":")
+    ax.axhline(asymptote, color=GRAY, lw=0.9, ls=":")
     where = ("axes fraction", "data")
     ax.annotate("asymptote a + 1", (1.02, asymptote), xycoords=where, va="center", fontsize=9)
     ax.set(ylim=(0, 5), xlim=(t.min(), t.max()))
@@ -173,7 +173,7 @@ def angle_distribution(groups: Sequence[tuple[str, str, Array]], note: str) -> F
             f"{angles.mean():.1f}", (1.01, y), xycoords=("axes fraction", "data"), fontsize=8, va="center"
         )
     ax.annotate(
-        "mean", (1.01, len(groups) + 0.75), xycoords=("axes fraction", "data"), fontsize=8, color=GREY
+        "mean", (1.01, len(groups) + 0.75), xycoords=("axes fraction", "data"), fontsize=8, color=GRAY
     )
     ax.set_yticks(range(len(groups), 0, -1), [label for label, _, _ in groups], fontsize=9)
     ax.set(xlim=(0, None), ylim=(0.4, len(groups) + 0.6))
@@ -254,7 +254,7 @@ def accuracy_points(panels: Sequence[tuple[str, Sequence[tuple[str, float, float
     for ax, (title, rows) in zip(axes.flat, panels):
         mean, error = np.array([row[1:] for row in rows], dtype=float).T
         ax.errorbar(mean, places, xerr=np.nan_to_num(error), fmt="o", ms=5, color=BLUE, elinewidth=1.2)
-        ax.axvline(mean[names.index(PCA)], color=GREY, lw=0.9, ls=":")
+        ax.axvline(mean[names.index(PCA)], color=GRAY, lw=0.9, ls=":")
         ax.set_title(title, fontsize=9)
         ax.set_xlabel("accuracy, % (± 1 s.e.)", fontsize=10)
         ax.grid(axis="y", lw=0.4, alpha=0.5)
@@ -340,7 +340,7 @@ def iteration_counts(panels: Sequence[tuple[str, Sequence[Sequence[Any]]]], clai
 
 
 def _iteration_panel(ax: Any, curves: Sequence[Sequence[Any]], claimed: int) -> None:
-    colors = (BLACK, GREY, BLUE, SKY, GREEN, RED, ORANGE, PURPLE)
+    colors = (BLACK, GRAY, BLUE, SKY, GREEN, RED, ORANGE, PURPLE)
     for i, (label, a, median, low, high) in enumerate(curves):
         shifted = a * 1.07 ** (i - len(curves) / 2)
         spread = np.stack([median - low, high - median])

@@ -1,6 +1,6 @@
 """The methods of the paper and those it is set against, as scikit-learn transformers.
 
-Nothing is centred, as in the paper.
+Nothing is centered, as in the paper.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class Session:
             "numbers": table.columns,
             "texts": loaded.texts.names,
             "label": loaded.label,
-            "labelled": table.labels is not None,
+            "labeled": table.labels is not None,
             "settings": asdict(chosen.settings),
             "missing": bool(np.isnan(table.values).any()),
             "decisions": decisions.said,

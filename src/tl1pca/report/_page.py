@@ -238,7 +238,7 @@ def _content(analysis: Analysis, drawn: Drawn) -> dict[str, Any]:
         "listed_note": _listed_note(analysis, drawn),
         "n_flagged": len(analysis.flagged),
         "too_few": analysis.too_few,
-        "labelled": analysis.labels is not None,
+        "labeled": analysis.labels is not None,
         "charts": analysis.time is not None,
         "levels": not analysis.too_few,
         "n_columns": len(analysis.names),

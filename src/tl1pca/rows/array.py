@@ -84,7 +84,7 @@ class ArrayRows(Rows):
         v = self.weights if weights is None else (weights if self.weights is None else self.weights * weights)
         root, C = None if v is None else self._xp.sqrt(v), self.asarray(np.zeros((self.shape[1],) * 2))
         for block in self._blocks(_BLOCK_ENTRIES // max(self.shape[1], 1)):
-            A = self._centred(block)
+            A = self._centered(block)
             A = A if root is None else A * root[block][:, None]
             C = C + A.T @ A
         return C
@@ -92,7 +92,7 @@ class ArrayRows(Rows):
     def scores_and_distances(self, W: Array) -> tuple[Any, Any]:
         xp, scores, lengths = self._xp, [], []
         for block in self._blocks(_BLOCK_ENTRIES // max(self.shape[1], 1)):
-            A = self._centred(block)
+            A = self._centered(block)
             T = A @ W
             A = A - T @ W.T if W.shape[1] else A
             scores.append(T)
@@ -141,7 +141,7 @@ class ArrayRows(Rows):
         return A if self._mean is None else A - to_numpy(self._mean)
 
     def array(self) -> Any:
-        return self._centred(slice(None))
+        return self._centered(slice(None))
 
     def subset(self, index: Array) -> ArrayRows:
         chosen = self._index(index)
@@ -152,7 +152,7 @@ class ArrayRows(Rows):
         return ArrayRows(self._X, center if self._mean is None else self._mean + center, self.weights)
 
     def to_row_space(self) -> tuple[ArrayRows, Lift]:
-        Q, R = self._xp.linalg.qr(self._centred(slice(None)).T)
+        Q, R = self._xp.linalg.qr(self._centered(slice(None)).T)
         return ArrayRows(R.T, weights=self.weights), lambda U: Q @ U
 
     def scaled(self, factor: float) -> ArrayRows:
@@ -167,12 +167,12 @@ class ArrayRows(Rows):
         if self.shape[1] <= _HOST_COLUMNS:
             return super().subset_float64(index)
         few = self.subset(index)
-        return ArrayRows(double(few._centred(slice(None))))
+        return ArrayRows(double(few._centered(slice(None))))
 
     def _index(self, index: Array) -> Any:
         return self._xp.asarray(np.asarray(index, dtype=np.int64), device=compat().device(self._X))
 
-    def _centred(self, block: slice) -> Any:
+    def _centered(self, block: slice) -> Any:
         A = self._X[block, :]
         return A if self._mean is None else A - self._mean
 

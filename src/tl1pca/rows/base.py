@@ -47,7 +47,7 @@ class Predictable(ABC):
 
 
 class Rows(Predictable):
-    """Centred, weighted rows x_i - m of a data matrix.
+    """Centered, weighted rows x_i - m of a data matrix.
 
     Scores are handles: a solver may give them back to the port, and nothing
     else, so that they can live on another device or machine. Directions, and
@@ -209,7 +209,7 @@ class Rows(Predictable):
         return np.asarray(a, dtype=self.dtype)
 
     def gather_rows(self, index: Array) -> Array:
-        """Some centred rows as a NumPy array, (len(index), d)."""
+        """Some centered rows as a NumPy array, (len(index), d)."""
         self._check_loadable(len(index))
         return np.hstack([self.gather_scores(self.project(axes), index) for axes in self._axes()])
 
@@ -220,7 +220,7 @@ class Rows(Predictable):
         return self.gather_scores(self.weights, np.arange(self.shape[0]) if index is None else index)
 
     def array(self) -> Array:
-        """All centred rows as an array where they are; for samples, which are small."""
+        """All centered rows as an array where they are; for samples, which are small."""
         return self.asarray(self.gather_rows(np.arange(self.shape[0])))
 
     def subset(self, index: Array) -> Rows:

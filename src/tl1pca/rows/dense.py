@@ -17,7 +17,7 @@ from .base import MANY_ROWS, Lift, MapReduce, Rows
 
 Array = NDArray[Any]
 
-# Below this many entries a centred copy costs less than one iteration and is
+# Below this many entries a centered copy costs less than one iteration and is
 # exact when the mean is large; above it the mean is subtracted from products.
 _COPIED_ENTRIES = 1 << 18
 # Entries of one block of rows in the products that need a temporary.
@@ -118,7 +118,7 @@ class DenseRows(Rows):
         def work(blocks: list[slice]) -> list[Any]:
             C = np.zeros((self.shape[1], self.shape[1]), dtype=self.dtype)
             for block in blocks:
-                A = self._centred(block)
+                A = self._centered(block)
                 A = A if root is None else A * root[block, None]
                 C += A.T @ A  # one array twice: BLAS computes half of it
             return [C]
@@ -133,7 +133,7 @@ class DenseRows(Rows):
 
         def work(blocks: list[slice]) -> list[Any]:
             for block in blocks:
-                A = self._centred(block)
+                A = self._centered(block)
                 t = A @ W
                 A = A - t @ W.T if W.shape[1] else A
                 T[block], r[block] = t, np.sqrt(np.einsum("ij,ij->i", A, A))
@@ -181,7 +181,7 @@ class DenseRows(Rows):
         return A if self._mean is None else A - self._mean
 
     def array(self) -> Array:
-        return self._centred(slice(None))
+        return self._centered(slice(None))
 
     def deflated(self, W: Array) -> Rows:
         if self.shape[0] > MANY_ROWS:
@@ -207,7 +207,7 @@ class DenseRows(Rows):
 
         return DenseRows(np.ascontiguousarray(R.T), weights=self.weights), lift
 
-    def _centred(self, block: slice) -> Array:
+    def _centered(self, block: slice) -> Array:
         A = self._X[block]
         return A if self._mean is None else A - self._mean
 

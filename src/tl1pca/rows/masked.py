@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 
 class MaskedRows(DenseRows):
-    """Adapter for an array with NaN where an entry is missing: a centred row is zero there.
+    """Adapter for an array with NaN where an entry is missing: a centered row is zero there.
 
     Products, lengths and scatters are then sums over what is observed, and so
     is the distance to a subspace, whose scores are those of least squares.

@@ -1,4 +1,4 @@
-"""Rows of a scipy.sparse matrix, centred without being filled."""
+"""Rows of a scipy.sparse matrix, centered without being filled."""
 
 from __future__ import annotations
 

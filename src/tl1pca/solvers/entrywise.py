@@ -10,7 +10,7 @@ gross errors they should reject; we first minimize ``sum sqrt(r^2 + eps^2)`` for
 given, only the published sweeps run. Ours too are the rotation of the factors to principal axes, which
 leaves ``U V'`` as it is, and solving the LPs through their duals.
 
-X is an in-memory array, already centred.
+X is an in-memory array, already centered.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def fit_l1_low_rank(
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Centred data. Values where `observed` is false are never used.
+        Centered data. Values where `observed` is false are never used.
     n_components : int
         k, from 1 to min(n, d).
     observed : array-like of bool of shape (n, d), optional
@@ -218,7 +218,7 @@ def fit_l1_star(X: ArrayLike, n_components: int, weights: ArrayLike | None = Non
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Centred data.
+        Centered data.
     n_components : int
         k, from 1 to min(n, d). Directions beyond the rank are right singular vectors of X.
     weights : array-like of shape (n,), optional

@@ -1,6 +1,6 @@
 """Fixed points: linearize the objective at W and take the linear maximizer.
 
-For a convex operator the linearisation lies below the objective, so the
+For a convex operator the linearization lies below the objective, so the
 iteration never descends (p >= 1). For p < 1 it need not even converge: the
 published rule is kept as it is, and `SphereAscent` or `StiefelAscent`
 maximize the same objective soundly. With many rows a convex operator takes

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...displays.style import GREY
+from ...displays.style import GRAY
 from .. import figures
 from ..engine import Results
 from ..methods import (
@@ -51,7 +51,7 @@ _FAMILIES = (
 
 def angle(estimator: Any, sample: Sample, source: Toy) -> Columns:
     """Direction of the first component and its angle to the 45-degree line, in degrees."""
-    w = estimator.transform(np.eye(2))[:, 0]  # nothing is centred: the scores of the axes are the loadings
+    w = estimator.transform(np.eye(2))[:, 0]  # nothing is centered: the scores of the axes are the loadings
     direction = float(np.degrees(np.arctan2(w[1], w[0]))) % 180.0
     away = abs(direction - 45.0)
     return {"direction": [direction], "angle": [min(away, 180.0 - away)]}
@@ -235,7 +235,7 @@ def _groups(redraws: Any) -> list[tuple[str, str, Array]]:
 def _distribution(redraws: Any, n: int) -> Picture:
     groups = _groups(redraws)
     colored = [
-        (label, figures.STYLE.get(method, {"color": GREY})["color"], angles)
+        (label, figures.STYLE.get(method, {"color": GRAY})["color"], angles)
         for label, method, angles in groups
     ]
     spoken = "; ".join(f"{label} {angles.mean():.1f}" for label, _, angles in groups)

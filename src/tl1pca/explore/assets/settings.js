@@ -45,7 +45,7 @@ const show = () => {
   fill("scale", Object.entries(scales), settings.scale);
   fill("missing", Object.entries(missing), settings.missing);
   const columns = [...state.texts, ...state.numbers];
-  fill("label", [["", label === null && state.labelled ? "the first column" : "by their numbers"], ...columns.map((name) => [name, name])], label ?? "");
+  fill("label", [["", label === null && state.labeled ? "the first column" : "by their numbers"], ...columns.map((name) => [name, name])], label ?? "");
   element("k-auto").checked = settings.n_components === null;
   element("k-set").checked = settings.n_components !== null;
   if (settings.n_components !== null || found) element("k").value = settings.n_components ?? found.components;

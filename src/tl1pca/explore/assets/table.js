@@ -26,7 +26,7 @@ const headings = () => {
   const used = new Set(state.settings.columns);
   return [
     { title: "row", by: "row", kind: "row", number: true },
-    ...(state.labelled ? [{ title: state.label || "label", by: "label", kind: "label" }] : []),
+    ...(state.labeled ? [{ title: state.label || "label", by: "label", kind: "label" }] : []),
     { title: "flag", by: "flag", kind: "fit", down: true },
     { title: "excess", by: "excess", kind: "fit", down: true, number: true },
     ...texts.map((name) => ({ title: name, by: name, kind: "text" })),
@@ -71,7 +71,7 @@ const tableLine = (row, at) => {
   open.dataset.row = row.row;
   open.setAttribute("aria-label", `Row ${row.row}${row.label === null ? "" : `, ${row.label}`}${row.flag ? `: ${row.flag}` : ""}`);
   add("", "number first").append(open);
-  if (state.labelled) add(row.label, "name");
+  if (state.labeled) add(row.label, "name");
   const flag = add("", "region");
   if (row.kind !== null) flag.append(flagMark(row.kind), row.flag);
   add(row.excess === null ? "" : times(row.excess), "number");
