@@ -3,6 +3,7 @@
 They are built when asked for: some are large, and none belongs into a repository.
 """
 
+import base64
 import gzip
 import io
 import os
@@ -254,6 +255,21 @@ LARGE = (
 )
 
 #: Name of the case: ending of the file, and how it is made.
+#: A Parquet file that the fuzzer found: its statistics contradict its schema, and Arrow 26 ends the process
+#: when the metadata of a column are asked for.
+HISTOGRAM_MISMATCH = (
+    "eNqVVE1PE1EUfTPUaa1dgPFN3mhNqpEJLIAWy5eWTN5UgUYUbDAEQkwL1mqEtg5iiXHD0mhiXJj4sXBh3PoDjLHE8APYmWiIEiFu"
+    "IHEBe9+986aUDxfcvJ5z5757zzudmXaYp2NUo68UsSYoowQ/PkqOhztJk+r0MNWJNjQQQpiiCnSiiDHEdsTziHHEDsROxC7EbsSe"
+    "OpyKugQnLili7TmRBezM+vLZH9sWC7x5DaEu6qTpgKp0NPL7w9ulyKK1+ujEx/7VT1b5y7uTbStbVm/w2/tS71bFa9cWXiafTv+p"
+    "vNh8bHXc/G55goNdT3hmfcM61bZyTlvYrDRPPP+63fS3cnr81sWfQ6vWf30eI26wgEwI+NxflT69Sy9RJddJ9kk+IlmT7Jfs6R2V"
+    "HJQD3oHCZz2t91xq0qWiiCV8Idc8Q6ZQnzHRQZg2O3UnN5OlAUJDjSrzFbIzuUYyGAbFoCgo8+ILAxcIJcCTRGdG2Bg0SZiGjEaN"
+    "GO4QFXV9TRHLDCR2vTdGWFgiVCUJPW5ohkmYEIfxoDuuzOPssiqWuaEkDvUK7Ig3mzXSPildqJH+7Esc6qnVSNe6JgbVhPIkKmf0"
+    "jPnMn9h3n3FW2zWrr/l1ZgYEiV0W4un00OgF9+6zX2obRJnbnPPr3I0rnItCnvdxnufJPNZs0XAVkiTnKSzssBxN3oNsHJvKgJcB"
+    "bg+jvmgZQ/2+ar8MSPtByi6ClWK1P4VNAwf2xyFLgc8ktuS9XRs7r40IkW6wcAlN2PmqHzcgtYXIGMz3A7uRgp0boCdGBkAfT7Sr"
+    "c32uXnmPHpxqz42Nxqa9a1vuExYpZZ37c7kHLVOlUkvWcYrlyMOcM3u3WIi0d7ZGW2MGvPXVRc6IX+aw+Gv8B/D8BP0="
+)
+
+
 HOSTILE = {
     "empty": (".csv", lambda: b""),
     "only newlines": (".csv", lambda: b"\n" * 10**6),
@@ -316,6 +332,10 @@ HOSTILE = {
         lambda: saved_parquet(pa.Table.from_arrays([pa.array([1.0, 2.0])] * 2, ["x", "x"])),
     ),
     "nested columns": (".parquet", lambda: saved_parquet(pa.table({"a": [[1.0]], "b": [{"c": 1}]}))),
+    "histogram that does not fit": (
+        ".parquet",
+        lambda: zlib.decompress(base64.b64decode(HISTOGRAM_MISMATCH)),
+    ),
     "no columns": (".parquet", lambda: saved_parquet(pa.table({}))),
     "nested structures": (".mat", nested_mat),
     "only structures": (".mat", lambda: saved_mat({"s": {"a": np.eye(3)}, "t": "text"})),

@@ -34,7 +34,7 @@ INDEX = "__index_level_"  # how pandas names an unnamed index
 def read_parquet(stream: BinaryIO, options: Options) -> Table:
     """A file of columns; only flat ones of numbers, and the one of the labels, are decoded."""
     with parsing("Parquet file"):
-        schema, rows, sizes = _declared(stream)
+        schema, rows, unpacked = _declared(stream)
         names = list(schema.names)
         check_columns(len(names))
         repeated = [name for name, count in Counter(names).items() if count > 1]
@@ -48,9 +48,7 @@ def read_parquet(stream: BinaryIO, options: Options) -> Table:
             rows * len(wanted) * 8 + COLUMN * len(names), options, f"a table of {rows:,} x {len(wanted):,}"
         )
         # Pages are unpacked whole, however few of their rows are wanted.
-        check_size(
-            sum(sizes.get(name, 0) for name in used if name), options, "what the used columns unpack to"
-        )
+        check_size(unpacked, options, "what its columns unpack to")
         notes = [] if label is None else [f"Column {shortened(label)!r} names the rows."]
         notes += [f"Set aside columns that are not numbers: {listed(aside)}."] if aside else []
         if not wanted:
@@ -70,20 +68,18 @@ def _open(stream: BinaryIO, label: str | None = None) -> Any:
     )
 
 
-def _declared(stream: BinaryIO) -> tuple[Any, int, dict[str, int]]:
-    """Schema, number of rows, and the unpacked size of each column."""
+def _declared(stream: BinaryIO) -> tuple[Any, int, int]:
+    """Schema, number of rows, and the size of all columns unpacked.
+
+    The size of a single column is not asked for: for some damaged files Arrow ends the process then.
+    """
     file = _open(stream)
     rows = int(file.metadata.num_rows)
     groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
     found = sum(int(group.num_rows) for group in groups)
     if rows < 0 or rows != found:
         raise TableError(f"contradicts itself: {rows} rows in all, {found} in its parts.")
-    sizes: Counter[str] = Counter()
-    for group in groups:
-        for i in range(group.num_columns):
-            part = group.column(i)
-            sizes[part.path_in_schema] += max(0, int(part.total_uncompressed_size))
-    return file.schema_arrow, rows, sizes
+    return file.schema_arrow, rows, sum(max(0, int(group.total_byte_size)) for group in groups)
 
 
 def _is_number(kind: Any) -> bool:
