@@ -97,8 +97,9 @@ def test_a_fit_in_less_memory_than_the_file(files, in_memory, kind, name):
     run = limited("fit", kind, files[kind], name)
     assert run.returncode == 0, run.stderr
     found, whole = json.loads(run.stdout), in_memory(name)
-    # The rows of the longer file are those of the array twice: limits rest on another sample of them.
-    atol = 2e-3 if kind == "parquet" else 5e-4
+    # Single precision: which rows change sides in the last steps is rounding. And the rows of the longer
+    # file are those of the array twice, so limits rest on another sample of them.
+    atol = 2e-3
     np.testing.assert_allclose(found["components"], whole.components_, atol=atol)
     np.testing.assert_allclose(found["mean"], whole.mean_, atol=atol)
 
