@@ -6,7 +6,7 @@ import pytest
 from support import gaussian, subspace_angle
 from tl1pca.rows import DenseRows
 from tl1pca.solvers import principal_axes, scatter_axes, span, spherical_axes
-from tl1pca.solvers.axes import _subspace_iteration
+from tl1pca.solvers.axes import _subspace_iteration, port_axes, row_axes
 
 X = gaussian(60, 5, seed=2)
 V = np.random.default_rng(0).uniform(0.2, 3.0, size=60)
@@ -80,17 +80,51 @@ def test_the_error_of_a_subspace_iteration_is_its_residual():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(200, 200))
     C = A @ A.T
-    values, Q, error = _subspace_iteration(lambda Q: C @ Q, A[:, :25], 5, (3,))
+    values, Q, error = _subspace_iteration(lambda Q: C @ Q, A[:, :25], 5, 4)
     residual = np.linalg.norm(C @ Q[:, :5] - Q[:, :5] * values[:5], axis=0).max()
     assert error == pytest.approx(residual, rel=1e-9)
     assert error > 1e-6 * values[0]
     assert (np.diff(values) <= 0).all()
     np.testing.assert_allclose(Q.T @ Q, np.eye(25), atol=1e-10)
-    # A spectrum that falls fast is done in the first bout.
-    D = np.diag(0.3 ** np.arange(200.0))
-    values, Q, error = _subspace_iteration(lambda Q: D @ Q, A[:, :25], 5, (6, 6, 12))
+
+
+def multiplications(values, n_axes, most=200):
+    """How many it takes to find the first axes of a diagonal matrix, which must be right."""
+    D, done = np.diag(values), []
+
+    def apply(Q):
+        done.append(1)
+        return D @ Q
+
+    start = np.random.default_rng(1).normal(size=(len(values), n_axes + 20))
+    found, _, error = _subspace_iteration(apply, start, n_axes, most)
     assert error <= 1e-11 * values[0]
-    np.testing.assert_allclose(values[:5], 0.3 ** np.arange(5.0), rtol=1e-10)
+    np.testing.assert_allclose(found[:n_axes], values[:n_axes], rtol=1e-8)
+    return len(done)
+
+
+def test_multiplications_of_a_subspace_iteration():
+    assert multiplications(0.3 ** np.arange(200.0), 5) <= 3
+    # Powers would need log(1e-11)/log(175/195) or some 230 of them.
+    assert multiplications(np.arange(200.0, 0.0, -1.0), 5) <= 60
+    # A first axis far above the others must not drown them.
+    assert multiplications(np.append(1e8, np.arange(199.0, 0.0, -1.0)), 5) <= 60
+
+
+@pytest.mark.parametrize("shape", [(300, 200), (200, 300)])
+def test_axes_of_rows_and_of_the_port_are_those_of_the_scatter(shape):
+    rng = np.random.default_rng(6)
+    A = rng.normal(size=shape) * 0.95 ** np.arange(shape[1])
+    w = rng.uniform(0.5, 2.0, size=shape[0])
+    expected = np.linalg.eigvalsh(A.T @ A)[::-1][:3]
+    values, axes = row_axes(A, 3)
+    np.testing.assert_allclose(values, expected, rtol=1e-9)
+    same_axes(axes, eigenvectors(A.T @ A, 3))
+    again = row_axes(A, 3, axes)[1]
+    same_axes(again, axes)
+    values, axes = port_axes(DenseRows(A), w, 3)
+    same_axes(axes, eigenvectors((A.T * w) @ A, 3))
+    np.testing.assert_allclose(values, np.linalg.eigvalsh((A.T * w) @ A)[::-1][:3], rtol=1e-9)
 
 
 @pytest.mark.parametrize("shape", [(40, 6), (6, 40), (30_000, 40)])

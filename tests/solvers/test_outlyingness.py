@@ -3,15 +3,16 @@
 import numpy as np
 
 from support import gaussian
+from tl1pca.rows import DenseRows
 from tl1pca.solvers import outlyingness as module
 
 X = gaussian(80, 4, seed=5)
 
 
 def test_the_order_is_that_of_the_data():
-    order = module.canonical_order(X)
+    order = module.canonical_order(DenseRows(X))
     shuffle = np.random.default_rng(0).permutation(80)
-    again = module.canonical_order(X[shuffle])
+    again = module.canonical_order(DenseRows(X[shuffle]))
     np.testing.assert_array_equal(X[order], X[shuffle][again])
     assert sorted(order.tolist()) == list(range(80))
 

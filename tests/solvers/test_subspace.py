@@ -137,13 +137,13 @@ def _f_alone(sd, k, n):
 @pytest.mark.parametrize(
     ("holds", "part", "instead"),
     [
-        (order_of_many_rows, FIT + "canonical_order", lambda X: np.arange(len(X))),
+        (order_of_many_rows, FIT + "canonical_order", lambda rows: np.arange(rows.shape[0])),
         (tight_cluster, OUT + "separated_rows", lambda T, count: np.zeros(T.shape[1], dtype=bool)),
         (groups_and_a_cluster, OUT + "moment_directions", lambda X, n_axes: X[:0]),
         (a_foreign_line_about_a_tight_majority, OUT + "CORE", 1.0),
         (far_rows_that_a_gap_separates, FIT + "_without_far", lambda n, keep, sd, candidates: keep),
-        (fewer_components_than_the_data_have, FIT + "judging_dimension", lambda X, kept, k, count: k),
-        (zero_or_one, FIT + "discrete_columns", lambda X: np.zeros(X.shape[1], dtype=bool)),
+        (fewer_components_than_the_data_have, FIT + "judging_dimension", lambda X, rows, kept, k, count: k),
+        (zero_or_one, FIT + "discrete_columns", lambda rows: np.zeros(rows.shape[1], dtype=bool)),
         (leverage_cluster, FIT + "leverage_ball", lambda *_: None),
         (far_scores_of_many_rows, PLANE + "score_cutoff", _f_alone),
         (heavy_tails, PLANE + "upper_stretch", lambda z: 1.0),
@@ -222,12 +222,59 @@ class TestSmallCases:
         assert kept[60:].mean() > 0.7
 
 
+class TestManyColumns:
+    """Rows and columns by the hundreds: the plane is sought in a span, and found in all columns."""
+
+    @staticmethod
+    def draw(seed, n=420, d=500, line=False):
+        X, Q, rng = low_rank(seed, n=n, d=d)
+        bad = np.arange(n) < 0.4 * n
+        side = rng.uniform(0.5, 1.5, size=bad.sum()) * (rng.choice((-1, 1), bad.sum()) if line else 1.0)
+        X[bad] += 60.0 * side[:, None] * Q[:, 5]
+        return X, bad
+
+    @pytest.mark.parametrize("line", [False, True])
+    @pytest.mark.parametrize("seed", range(2))
+    def test_as_good_as_in_all_columns(self, seed, line, monkeypatch):
+        X, bad = self.draw(seed, line=line)
+        span = TL1SubspacePCA(3).fit(X)
+        assert subspace_angle(span.components_, PCA(3).fit(X[~bad]).components_) < 5.0
+        assert (span.flags_[bad] > 1).all()
+        assert (span.flags_[~bad] > 1).mean() <= 0.05
+        for module in ("tl1pca.solvers.leading_span.", "tl1pca.estimators._subspace."):
+            monkeypatch.setattr(module + "has_leading_span", lambda size, n_components: False)
+        every = TL1SubspacePCA(3).fit(X)
+        assert subspace_angle(span.components_, every.components_) < 2.0
+        assert (span.flags_ > 0)[~bad].mean() == pytest.approx((every.flags_ > 0)[~bad].mean(), abs=0.02)
+
+    def test_the_order_of_the_rows_has_no_say(self):
+        X, _ = self.draw(2)
+        order = np.random.default_rng(0).permutation(len(X))
+        one, other = TL1SubspacePCA(3).fit(X), TL1SubspacePCA(3).fit(X[order])
+        np.testing.assert_array_equal(one.flags_[order], other.flags_)
+        assert subspace_angle(one.components_, other.components_) < 1e-6
+
+    def test_columns_of_few_values_judge_nobody(self):
+        X, _, rng = low_rank(3, n=420, d=500)
+        X[:, :5] = rng.uniform(size=(420, 5)) < 0.1
+        X[:, :5] *= 1000.0
+        pca = TL1SubspacePCA(3).fit(X)
+        assert (pca.flags_ > 1).mean() <= 0.05
+
+    def test_what_needs_all_directions_has_them(self):
+        X, bad = self.draw(4)
+        for pca in (TL1SubspacePCA(0.1), TL1SubspacePCA(3, reweight=False)):
+            kept = pca.fit(X).weights_ > 0
+            assert not kept[bad].any()
+
+
 class TestParts:
     def test_canonical_order_is_that_of_the_data(self):
         X = np.random.default_rng(0).integers(-2, 3, size=(50, 3)).astype(float)  # many rows of one length
         X = np.unique(X, axis=0)
         order = np.random.default_rng(1).permutation(len(X))
-        np.testing.assert_array_equal(X[canonical_order(X)], X[order][canonical_order(X[order])])
+        Y = X[order]
+        np.testing.assert_array_equal(X[canonical_order(DenseRows(X))], Y[canonical_order(DenseRows(Y))])
 
     def test_representative_rows_are_all_or_evenly_some(self):
         rows = DenseRows(np.random.default_rng(0).normal(size=(300, 4)))
@@ -244,14 +291,35 @@ class TestParts:
         assert not bad[order].any()
         assert not separated_rows(rng.normal(size=(5, 200)), 101).any()
 
+    def test_directions_of_one_gap_take_the_same_rows(self):
+        """Rows in a gap are others in every direction: all of them together would be many good ones."""
+        rng = np.random.default_rng(0)
+        t = np.append(rng.uniform(-1, 1, size=320), np.full(80, 20.0))
+        T = np.tile(t, (60, 1))
+        for i in range(60):
+            T[i, i] = 4.0  # alone in the gap
+        assert np.flatnonzero(separated_rows(T, 201)).tolist() == list(range(320, 400))
+
+    def test_sets_of_rows_that_take_turns_end_the_concentration(self, monkeypatch):
+        X, _, _ = low_rank(0, n=300, d=290, r=10)
+        planes = []
+
+        def counted(*arguments):
+            planes.append(1)
+            return weighted_plane(*arguments)
+
+        monkeypatch.setattr(FIT + "weighted_plane", counted)
+        concentrate(DenseRows(X), np.arange(300), 10, 151, np.zeros(290, dtype=bool), 0.0)
+        assert len(planes) <= 8
+
     def test_judging_dimension(self):
         X, Q, _ = low_rank(0, r=5)
         start = np.arange(60, 200)
-        assert judging_dimension(X, start, 2, 101) == 5
-        assert judging_dimension(X, start, 7, 101) == 7
+        assert judging_dimension(X, DenseRows(X), start, 2, 101) == 5
+        assert judging_dimension(X, DenseRows(X), start, 7, 101) == 7
         # A minority lends no axis, even if a row of it is in the start.
         X[:60] += 20 * Q[:, 6]
-        assert judging_dimension(X, np.arange(59, 200), 5, 101) == 5
+        assert judging_dimension(X, DenseRows(X), np.arange(59, 200), 5, 101) == 5
 
     def test_discrete_columns(self):
         rng = np.random.default_rng(0)
@@ -259,8 +327,8 @@ class TestParts:
         X[:, 0] = rng.uniform(size=100) < 0.3
         X[:, 1] = 1.0  # constant: nothing to judge
         X[:, 2] = rng.integers(0, 4, size=100)  # no value of most rows
-        assert discrete_columns(X).tolist() == [True, False, False, False, False, False]
-        assert not discrete_columns((X[:, :1] > 0) * np.ones(4)).any()  # nothing else to judge by
+        assert discrete_columns(DenseRows(X)).tolist() == [True, False, False, False, False, False]
+        assert not discrete_columns(DenseRows((X[:, :1] > 0) * np.ones(4))).any()  # nothing else to judge by
 
     def test_concentration_keeps_the_number(self):
         X, Q, rng = low_rank(0)

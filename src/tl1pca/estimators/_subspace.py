@@ -15,6 +15,7 @@ from .._arrays import double, saturated
 from .._flags import Cutoffs, flags
 from ..dimension import MAX_ROWS, TrustedRows, choose_dimension, largest_count
 from ..rows import Lift, Rows, safe_factor
+from ..solvers.leading_span import has_leading_span
 from ..solvers.subspace import fit_subspace
 from ..statistics import subsample
 from ._base import identity, product, signed_rows
@@ -194,9 +195,10 @@ class TL1SubspacePCA(OutlierPCA):
         if k is None and share is None:
             k = self._choose(rows)
         # Anywhere near the data, so that their squares keep their digits; a far row must not take it away.
-        origin = rows.asarray(np.median(rows.gather_rows(np.arange(min(rows.shape[0], 1000))), axis=0))
+        origin = rows.asarray(np.median(rows.gather_rows(subsample(rows.shape[0], 300)), axis=0))
         rows = rows.shifted(origin)
-        wide = rows.shape[1] > rows.shape[0]
+        spanned = self.reweight and k is not None and has_leading_span(min(rows.shape), k)
+        wide = rows.shape[1] > rows.shape[0] and not spanned
         if wide:
             rows, lift = rows.to_row_space()
         fit = fit_subspace(

@@ -9,6 +9,7 @@ from .dense import DenseRows
 from .masked import mask_missing
 from .opening import as_predictable, as_rows, finite_max_abs, safe_factor
 from .sources import Source
+from .spanned import SpannedRows
 from .sparse import SparseRows
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Predictable",
     "Rows",
     "Source",
+    "SpannedRows",
     "SparseRows",
     "as_predictable",
     "as_rows",

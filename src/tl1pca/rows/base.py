@@ -71,6 +71,11 @@ class Rows(Predictable):
     observed: Array | None = None
 
     @property
+    def dimension(self) -> int:
+        """Dimension of the space that distances are measured in: that of the columns, if they are all."""
+        return self.shape[1]
+
+    @property
     def mass(self) -> float:
         """Sum of the row weights, the number of rows when there are none."""
         if self.weights is None:

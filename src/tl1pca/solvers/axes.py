@@ -17,6 +17,14 @@ from ..statistics import subsample
 Array = NDArray[Any]
 
 
+#: Columns of a subspace iteration beyond the axes wanted, and most multiplications before a decomposition.
+OVERSAMPLED, MULTIPLIED = 20, 40
+#: Residual of an axis at which it is found, as a share of the largest eigenvalue.
+SETTLED = 1e-11
+#: Logarithm of the most that one filter may enlarge the first axis over the others.
+MOST_GROWTH = 18.0
+
+
 def principal_axes(rows: Rows, n_axes: int, weights: Array | None = None) -> Array:
     """Leading eigenvectors of the (re)weighted scatter, (d, n_axes), largest first."""
     n, d = rows.shape
@@ -32,39 +40,58 @@ def principal_axes(rows: Rows, n_axes: int, weights: Array | None = None) -> Arr
 
 
 def spherical_axes(rows: Rows, n_axes: int) -> Array:
-    """Principal axes of the rows scaled to length one, (d, n_axes): spherical PCA (Locantore et al. 1999)."""
+    """Principal axes of the rows scaled to length one, (d, n_axes): spherical PCA (Locantore et al. 1999).
+
+    Of many columns and rows, as good as a start needs it.
+    """
+    if min(rows.shape) <= 4 * (n_axes + OVERSAMPLED):
+        return principal_axes(rows, n_axes, _equal_lengths(rows))
+    Q = spherical_span(rows, n_axes + OVERSAMPLED, steps=4)
+    w, T = _equal_lengths(rows), rows.project(Q)
+    C = rows.inner(rows.map(lambda t, w: t * w[:, None], T, w), T)
+    return Q @ rows.asarray(scatter_axes(C, n_axes)[1])
+
+
+def spherical_span(rows: Rows, n_axes: int, steps: int) -> Array:
+    """Span of the leading axes of spherical PCA, (d, n_axes), after some steps of subspace iteration.
+
+    From some of the rows on, without a d x d matrix.
+    """
+    w = _equal_lengths(rows)
+    Q = orthonormalize(rows.asarray(rows.gather_rows(subsample(rows.shape[0], n_axes))).T)
+    for _ in range(steps):
+        Q = orthonormalize(rows.pullback(rows.map(lambda t, w: t * w[:, None], rows.project(Q), w)))
+    return Q
+
+
+def _equal_lengths(rows: Rows) -> Any:
+    """Weights that make all rows as long as one."""
 
     def weight(length: Any) -> Any:
         xp = namespace(length)
         return xp.where(length > 0, 1.0 / xp.where(length > 0, length, xp.ones_like(length)) ** 2, length)
 
-    w = rows.map(weight, rows.norms())
-    n, d = rows.shape
-    wide = n_axes + 20
-    if min(n, d) <= 4 * wide:
-        return principal_axes(rows, n_axes, w)
-    # Subspace iteration from some of the rows: no d x d matrix, and as good as a start needs it.
-    Q = orthonormalize(rows.asarray(rows.gather_rows(subsample(n, wide))).T)
-    for _ in range(4):
-        Q = orthonormalize(rows.pullback(rows.map(lambda t, w: t * w[:, None], rows.project(Q), w)))
-    T = rows.project(Q)
-    C = rows.inner(rows.map(lambda t, w: t * w[:, None], T, w), T)
-    return Q @ rows.asarray(scatter_axes(C, n_axes)[1])
+    return rows.map(weight, rows.norms())
 
 
-def scatter_axes(C: Array, n_axes: int, rough: bool = False) -> tuple[Array, Array]:
+def scatter_axes(
+    C: Array, n_axes: int, rough: bool = False, start: Array | None = None
+) -> tuple[Array, Array]:
     """Leading eigenvalues and eigenvectors of a scatter matrix as NumPy arrays, largest first.
 
-    A few axes of a large matrix come from subspace iteration where that
-    converges, or as far as it came where rough ones will do.
+    A few axes of a large matrix come from subspace iteration, from the columns
+    of `start` where some are known, if that converges, or as far as it came
+    where rough ones will do.
     """
-    d, wide = C.shape[0], n_axes + 20
-    if d > 4 * wide:
-        start = asarray_like(np.random.RandomState(0).standard_normal((d, wide)), C)
-        bouts = (4,) if rough else (6, 6, 12)
-        values, axes, error = _subspace_iteration(lambda Q: C @ Q, start, n_axes, bouts)
-        if rough or error <= 1e-11 * float(values[0]):
+    d = C.shape[0]
+    if d > 4 * (n_axes + OVERSAMPLED):
+        block = asarray_like(_block(d, n_axes, start), C)
+        values, axes, error = _subspace_iteration(lambda Q: C @ Q, block, n_axes, 5 if rough else MULTIPLIED)
+        if rough or error <= SETTLED * float(values[0]):
             return values[:n_axes], axes[:, :n_axes]
+    if 8 * n_axes > d:  # all of them take less time than so many alone
+        values, axes = np.linalg.eigh(to_numpy(C))
+        return values[::-1][:n_axes], np.ascontiguousarray(axes[:, ::-1][:, :n_axes])
     values, axes = linalg.eigh(to_numpy(C), subset_by_index=[d - n_axes, d - 1], check_finite=False)
     return values[::-1], np.ascontiguousarray(axes[:, ::-1])
 
@@ -78,34 +105,66 @@ def symmetric_axes(C: Array) -> tuple[Array, Array]:
     return to_numpy(values), to_numpy(axes)
 
 
-def row_axes(A: Array, n_axes: int) -> tuple[Array, Array]:
+def row_axes(A: Array, n_axes: int, start: Array | None = None) -> tuple[Array, Array]:
     """`scatter_axes` of A'A for rows A (n, d) in memory: for few axes of many columns it is never formed."""
-    d, wide = A.shape[1], n_axes + 20
-    if min(A.shape) > 4 * wide:
-        start = np.random.RandomState(0).standard_normal((d, wide))
-        values, axes, error = _subspace_iteration(lambda Q: A.T @ (A @ Q), start, n_axes, (6, 6, 12))
-        if error <= 1e-11 * float(values[0]):
+    n, d = A.shape
+    if min(n, d) > 4 * (n_axes + OVERSAMPLED):
+        block = _block(d, n_axes, start)
+        values, axes, error = _subspace_iteration(lambda Q: A.T @ (A @ Q), block, n_axes, MULTIPLIED)
+        if error <= SETTLED * float(values[0]):
             return values[:n_axes], axes[:, :n_axes]
+    if d > n:
+        values, U = scatter_axes(A @ A.T, n_axes)
+        return values, orthonormalize(A.T @ U)
     return scatter_axes(A.T @ A, n_axes)
 
 
+def port_axes(rows: Rows, weights: Any, n_axes: int, start: Array | None = None) -> tuple[Array, Array]:
+    """`scatter_axes` of weighted rows of more columns than a scatter has room for, by products alone."""
+
+    def apply(Q: Array) -> Array:
+        return rows.pullback(rows.map(lambda t, w: t * w[:, None], rows.project(Q), weights))
+
+    block = rows.asarray(_block(rows.shape[1], n_axes, start))
+    values, axes, _ = _subspace_iteration(apply, block, n_axes, MULTIPLIED)
+    return values[:n_axes], axes[:, :n_axes].astype(np.float64)
+
+
+def _block(d: int, n_axes: int, start: Array | None) -> Array:
+    """Columns that a subspace iteration starts from: those known, and enough others."""
+    known = np.zeros((d, 0)) if start is None else start
+    others = np.random.RandomState(0).standard_normal((d, max(n_axes + OVERSAMPLED - known.shape[1], 0)))
+    return np.hstack([known, others / np.sqrt(d)])
+
+
 def _subspace_iteration(
-    apply: Callable[[Array], Array], Q: Array, n_axes: int, bouts: tuple[int, ...]
+    apply: Callable[[Array], Array], Q: Array, n_axes: int, most: int
 ) -> tuple[Array, Array, float]:
-    """Ritz pairs of a scatter after bouts of multiplications, and the largest residual of the first ones."""
-    Q = orthonormalize(Q)
-    for steps in bouts:
-        for _ in range(steps):
-            Q = orthonormalize(apply(Q))
-        image = apply(Q)
+    """Ritz pairs of a scatter after about `most` multiplications, and the largest residual of the first ones.
+
+    Between two looks at them the block is multiplied by a Chebyshev polynomial
+    that is small on the eigenvalues below those of the block: a flat spectrum,
+    where powers get nowhere, is told apart as well.
+    """
+    Q, done, degree = orthonormalize(Q), 0, 2
+    settled = max(SETTLED, 10.0 * float(namespace(Q).finfo(Q.dtype).eps))
+    while True:
+        image, done = apply(Q), done + 1
         values, turn = np.linalg.eigh(to_numpy(Q.T @ image))
         values, turn = values[::-1], asarray_like(np.ascontiguousarray(turn[:, ::-1]), Q)
         Q, image = Q @ turn, image @ turn
         rest = to_numpy((image - Q * asarray_like(values, Q))[:, :n_axes])
         error = float(np.sqrt(np.einsum("ij,ij->j", rest, rest).max(initial=0.0)))
-        if error <= 1e-11 * float(values[0]):
-            break
-    return values, to_numpy(Q), error
+        if error <= settled * float(values[0]) or done >= most:
+            return values, to_numpy(Q), error
+        # The largest eigenvalue must not outgrow the others beyond what their digits survive.
+        half = 0.5 * max(float(values[-1]), 1e-12 * float(values[0]))
+        growth = float(np.arccosh(max(float(values[0]) / half - 1.0, 1.0 + 1e-9)))
+        degree = int(np.clip(MOST_GROWTH / growth, 1, degree))
+        before, Q = Q, image / half - Q
+        for _ in range(degree - 1):
+            before, Q, done = Q, 2.0 * (apply(Q) / half - Q) - before, done + 1
+        Q, degree = orthonormalize(Q), 10
 
 
 def span(rows: Rows) -> int:

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from .._arrays import double
+from ..rows import Rows
 from ..statistics import majority_share, shortest_interval
 from .axes import scatter_axes
 
@@ -38,22 +40,23 @@ FEW_ROWS, MOST_DIRECTIONS = 1000, 4
 DRAW = 0
 
 
-def canonical_order(X: Array) -> Array:
+def canonical_order(rows: Rows) -> Array:
     """An order of the rows that depends on the data alone, not on the order they come in.
 
     By the squared distance from the mean, and the score on the skewness
     vector mean |x|^2 x, which tells rows of one length apart. Neither knows
     of shift, scale or rotation.
     """
-    A = X - X.mean(axis=0)
-    top = float(np.abs(A).max(initial=0.0))
-    if top == 0.0:
-        return np.arange(len(X))
-    A /= top  # no fourth power over- or underflows
-    squares = np.einsum("ij,ij->i", A, A)
-    size = float(squares.mean())
-    skewness = A @ (squares @ A / len(A)) / size**2
-    return np.argsort(squares / size + np.sqrt(0.5) * skewness, kind="stable")
+    n = rows.shape[0]
+    rows = rows.shifted(rows.mean())
+    length = rows.norms()
+    size = float(np.sqrt(rows.total(lambda r: double(r) ** 2, length) / n))
+    if size == 0.0:
+        return np.arange(n)
+    squares = rows.map(lambda r: (r / size) ** 2, length)  # no fourth power over- or underflows
+    skewness = rows.project(rows.pullback(squares) / n)
+    key = rows.map(lambda s, t: double(s) + 0.5**0.5 * double(t) / size**2, squares, skewness)
+    return np.argsort(rows.gather_scores(key, np.arange(n)), kind="stable")
 
 
 def least_outlying(X: Array, count: int, n_directions: int, tol: float) -> Array:
@@ -62,6 +65,7 @@ def least_outlying(X: Array, count: int, n_directions: int, tol: float) -> Array
     Parameters
     ----------
     X : ndarray of shape (n, d)
+        In a basis of their span, or in one of few directions.
     count : int
         Rows to trust, more than half of them.
     n_directions : int
@@ -148,12 +152,13 @@ def separated_rows(T: Array, count: int) -> Array:
         near, far = A[:, count // 2 : last], A[:, count // 2 + inside : last + inside]
         gap = (far > ratio * near) & (near >= half[:, None] * (1 - 1e-9))
         for i in np.flatnonzero(gap.any(axis=1)):
-            j = int(np.argmax(gap[i]))
             with np.errstate(over="ignore"):  # an infinite gap is the strongest
-                strength = far[i, j] / max(near[i, j], 1e-300)
-            found.append((strength, side, i, near[i, j]))
+                strength = far[i] / np.maximum(near[i], 1e-300) * gap[i]
+            j = int(np.argmax(strength))
+            found.append((strength[j], side, i, far[i, j]))
     for _, side, i, r in sorted(found, reverse=True):
-        beyond = side * (T[i] - center[i]) > r * (1 + 1e-9)
+        # From its far end on: the few rows in a gap are others in every direction.
+        beyond = side * (T[i] - center[i]) >= r * (1 - 1e-9)
         same = 2 * (out & beyond).sum() >= beyond.sum() or not out.any()
         if same and n - (out | beyond).sum() >= count:
             out |= beyond

@@ -14,7 +14,7 @@ from .._flags import MOST_TILT, Cutoffs
 from .._subspace import score_distances
 from ..rows import MANY_ROWS, Rows
 from ..statistics import main_mode
-from .axes import row_axes, scatter_axes
+from .axes import port_axes, row_axes, scatter_axes
 
 Array = NDArray[Any]
 
@@ -46,8 +46,10 @@ class Plane:
         return self.variances > 1e-20 * self.variances.max(initial=0.0)
 
 
-def weighted_plane(rows: Rows, weights: Any, k: int, muted: Array | None = None) -> Plane:
-    """Weighted mean and leading components of the weighted covariance.
+def weighted_plane(
+    rows: Rows, weights: Any, k: int, muted: Array | None = None, start: Array | None = None
+) -> Plane:
+    """Weighted mean and leading components of the weighted covariance, found from `start` where it is known.
 
     The columns in `muted` are left out of the components and added to the
     plane as axes without variance: what a row has there is not judged.
@@ -60,14 +62,20 @@ def weighted_plane(rows: Rows, weights: Any, k: int, muted: Array | None = None)
         used = np.flatnonzero(v)
         size = np.sqrt(v[used] / mass * (n_used / max(n_used - 1, 1)))
         A = (rows.gather_rows(used) - mean) * size[:, None]
-        variances, W = row_axes(A, k)
+        variances, W = row_axes(A, k, start)
         return Plane(mean, W, np.maximum(variances, 0.0), n_used, float(np.einsum("ij,ij->", A, A)))
+    size = n_used / max(n_used - 1, 1) / mass
+    if rows.shape[1] > rows.shape[0] and (muted is None or not muted.any()):
+        Y = rows.shifted(rows.asarray(mean))
+        variances, W = port_axes(Y, weights, k, start)
+        total = float(Y.total(lambda r, w: double(r) ** 2 * w, Y.norms(), weights))
+        return Plane(mean, W, size * np.maximum(variances, 0.0), n_used, size * total)
     C = double(rows.gram(weights)) / mass
     home_mean = asarray_like(mean, C)
     C = (C - home_mean[:, None] * home_mean) * (n_used / max(n_used - 1, 1))
     total = max(float(np.trace(to_numpy(C))), 0.0)
     if muted is None or not muted.any():
-        variances, W = scatter_axes(C, k)
+        variances, W = scatter_axes(C, k, start=start)
         return Plane(mean, W, np.maximum(variances, 0.0), n_used, total)
     S = to_numpy(C)[np.ix_(~muted, ~muted)]
     k = min(k, len(S))

@@ -7,7 +7,7 @@ is a repeated point far out, see `leverage_ball`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,8 @@ from .._progress import report_iteration
 from ..objectives import ResidualScale
 from ..rows import Rows
 from ..statistics import main_mode, subsample
+from .axes import row_axes
+from .leading_span import NOISE_ROWS, leading_span, noise_variance
 from .outlyingness import canonical_order, least_outlying
 from .plane import Plane, fit_limit, free_distances, plane_distances, row_cutoffs, weighted_plane
 
@@ -121,13 +123,14 @@ def fit_subspace(
     """
     n, d = rows.shape
     index = representative_rows(rows, max(1000, min(5 * d, 2500)), rng)
-    sample, whole = rows.subset_float64(index), n == len(index)
-    m, count = len(index), subset_size(n, breakdown)
-    few = subset_size(m, breakdown)
-    tol = rounding_length(sample, few)
+    m, count, whole = len(index), subset_size(n, breakdown), n == len(index)
+    few, seen = subset_size(m, breakdown), rows.subset_float64(index)
+    tol = rounding_length(seen, few)
+    muted = np.zeros(d, dtype=bool) if row_space else discrete_columns(seen)
+    span = leading_span(seen, muted, n_components if reweight else 1.0)
+    sample, masked = span.rows, span.muted
     X = sample.gather_rows(np.arange(m))
-    muted = np.zeros(d, dtype=bool) if row_space else discrete_columns(X)
-    X[:, muted] = 0.0
+    X[:, masked] = 0.0
     order = least_outlying(X, few, n_directions, tol)
     if isinstance(n_components, int):
         k = min(n_components, m, d)
@@ -135,25 +138,29 @@ def fit_subspace(
         spectrum = weighted_plane(sample, _mask(sample, order[:few]), min(m, d))
         k = reach_share(spectrum.variances, spectrum.total_variance, n_components)
     inner = min(k, d - int(muted.sum()))
-    keep, q = concentrate(sample, order, inner, few, muted, tol), inner
+    keep, q = concentrate(sample, order, inner, few, masked, tol), inner
     if judge_beyond:
-        q = judging_dimension(X, np.flatnonzero(to_numpy(keep)), inner, few)
+        q = judging_dimension(X, seen, np.flatnonzero(to_numpy(keep)), inner, few)
     if q > inner:
-        keep = concentrate(sample, order, q, few, muted, tol)
-    found = assess(sample, weighted_plane(sample, keep, q, muted), keep, few, tol)
+        keep = concentrate(sample, order, q, few, masked, tol)
+    found = assess(sample, weighted_plane(sample, keep, q, masked), keep, few, tol)
     keep = sample.map(
         partial(_without_far, found.plane.n_fit), found.keep, found.score_distances, _mask(sample, order)
     )
-    plane, weights, path, converged = tl1_steps(sample, keep, q, muted, tol)
+    plane, weights, path, converged = tl1_steps(sample, keep, q, masked, tol)
     balls: tuple[Ball, ...] = ()
     if reweight:
-        plane, weights, balls = reweighted(sample, plane, keep, X[start_rows(order, few, q)], few, muted, tol)
+        plane, weights, balls = reweighted(
+            sample, plane, keep, X[start_rows(order, few, q)], few, masked, tol
+        )
+    plane = replace(plane, center=span.point(plane.center), W=span.directions(plane.W))
+    balls = tuple(Ball(span.point(ball.center), span.directions(ball.axes), ball.radius2) for ball in balls)
     if whole:
         fitted = rows.asarray(_back(weights, index))
     else:
         fitted = assess(rows, plane, None, count, tol, balls).keep
     if reweight:
-        plane = weighted_plane(rows, fitted, q, muted)
+        plane = weighted_plane(rows, fitted, q, muted, plane.W)
     found = assess(rows, plane, fitted, count, tol, balls)
     cutoffs = _cutoffs(rows, found, fitted, count, tol)
     plane = weighted_plane(rows, fitted, k) if muted.any() else first_axes(found.plane, k)
@@ -182,25 +189,34 @@ def representative_rows(rows: Rows, most: int, rng: np.random.RandomState) -> Ar
     many rows hangs neither on their order nor on a draw.
     """
     index = subsample(rows.shape[0], 5 * most, rng)
-    order = canonical_order(rows.gather_rows(index).astype(np.float64))
+    everything = rows.in_memory and len(index) == rows.shape[0]
+    order = canonical_order(rows if everything else rows.subset(index))
     return np.asarray(index[order[subsample(len(index), most)]])
 
 
-def discrete_columns(X: Array) -> Array:
+def discrete_columns(rows: Rows) -> Array:
     """Mask of the columns with few values, one of which more than half of the rows share.
 
     Such a column, a 0/1 one for instance, has no scale by which another value
     were far out, and a subspace that most rows lie in exactly. At most half
     of the columns, else none: the data are what they are then.
     """
-    n, d = X.shape
-    S = np.sort(X, axis=0)
-    distinct = 1 + np.count_nonzero(S[1:] != S[:-1], axis=0)
-    muted = np.zeros(d, dtype=bool)
-    for j in np.flatnonzero((distinct > 1) & (distinct <= min(10, n / 4))):
-        share = float(np.unique(S[:, j], return_counts=True)[1].max()) / n
+    n, d = rows.shape
+    muted, most = np.zeros(d, dtype=bool), int(min(10, n / 4))
+    # Most columns have more values in their first rows already.
+    if not (_n_distinct(rows.gather_rows(np.arange(min(n, 5 * most)))) <= most).any():
+        return muted
+    X = rows.gather_rows(np.arange(n))
+    few = np.flatnonzero(_n_distinct(X[: 5 * most]) <= most)
+    for j in few[_n_distinct(X[:, few]) <= most]:
+        share = float(np.unique(X[:, j], return_counts=True)[1].max()) / n
         muted[j] = 0.5 < share <= 1 - CLUSTER_SHARE
     return muted if 2 * muted.sum() <= d else np.zeros(d, dtype=bool)
+
+
+def _n_distinct(X: Array) -> Array:
+    S = np.sort(X, axis=0)
+    return np.asarray(1 + np.count_nonzero(S[1:] != S[:-1], axis=0))
 
 
 def reach_share(variances: Array, total: float, n_components: int | float) -> int:
@@ -214,28 +230,25 @@ def reach_share(variances: Array, total: float, n_components: int | float) -> in
     return min(len(variances), reached)
 
 
-def judging_dimension(X: Array, kept: Array, k: int, count: int) -> int:
+def judging_dimension(X: Array, rows: Rows, kept: Array, k: int, count: int) -> int:
     """Dimension at which rows are judged: k, or more where most rows have more in common.
 
     With fewer components than the data have, what is left of the others hides
     bad rows. An axis of the rows kept counts while it is twice as wide as noise
     would make the largest of so many axes, both among these rows and by the
     main mode of all rows on it: a few bad rows kept lend no axis, nor do many
-    that were not. The noise variance is the median eigenvalue, corrected after
-    Marchenko and Pastur.
+    that were not. X are the rows, or their coordinates in a span.
     """
-    d, m = X.shape[1], len(kept)
+    d, m = rows.shape[1], len(kept)
     most = min(MOST_AXES, d - 2, m // ROWS_PER_AXIS)
     if k >= most:
         return k
     A = X - X[kept].mean(axis=0)
-    squares, axes = np.linalg.svd(A[kept], full_matrices=False)[1:]
-    variances = squares[: min(d, m - 1)] ** 2 / (m - 1)
-    ratio = d / m
-    noise = float(np.median(variances[k:])) / (1 - ratio / 3 if ratio <= 1 else ratio - 1 / 3)
-    q = k
+    variances, axes = row_axes(A[kept] / np.sqrt(m - 1), most)
+    spare = X[kept] if X.shape[1] == d else rows.gather_rows(kept[subsample(m, NOISE_ROWS)])
+    noise, q = noise_variance(spare, k), k
     while q < most:
-        width2 = min(float(variances[q]), main_mode(A @ axes[q], count)[1] ** 2)
+        width2 = min(float(variances[q]), main_mode(A @ axes[:, q], count)[1] ** 2)
         if width2 <= 2.0 * (1 + np.sqrt((d - q) / m)) ** 2 * noise:
             break
         q += 1
@@ -257,6 +270,7 @@ def concentrate(sample: Rows, order: Array, q: int, count: int, muted: Array, to
     rows as they may be, they lie far out and would turn it.
     """
     n, keep = sample.shape[0], _mask(sample, start_rows(order, count, q))
+    before = keep
     for _ in range(CONCENTRATIONS):
         plane = weighted_plane(sample, keep, q, muted)
         _, *both = plane_distances(sample, plane)
@@ -268,8 +282,9 @@ def concentrate(sample: Rows, order: Array, q: int, count: int, muted: Array, to
             new = _mask(sample, near[inside])
         else:
             new = _mask(sample, near[:count])
-        changed = float(sample.total(lambda a, b: abs(a - b), new, keep))
-        keep = new
+        # Two sets of rows may take turns for ever: fitted rows are a little closer than they would be.
+        changed = min(float(sample.total(lambda a, b: abs(a - b), new, old)) for old in (keep, before))
+        before, keep = keep, new
         if changed <= SETTLED * n:
             break
     return keep
@@ -332,7 +347,7 @@ def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int) 
     """
     plane, n = found.plane, sample.shape[0]
     axes = plane.W[:, plane.live]
-    k, rest = axes.shape[1], sample.shape[1] - plane.W.shape[1]
+    k, rest = axes.shape[1], sample.dimension - plane.W.shape[1]
     if k == 0 or rest <= 0:
         return None
     keep = to_numpy(found.keep) > 0
