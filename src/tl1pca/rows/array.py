@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._arrays import asarray_like, cast, compat, double, namespace, to_numpy
+from .._threads import one_thread
 from .base import Lift, MapReduce, Rows
 
 Array = NDArray[Any]
 
-# Entries of a block in the verbs that need a temporary as large as the block.
-_BLOCK_ENTRIES = 1 << 26
+# Entries of a block in the verbs that need temporaries of its size: an eighth of the data, within these.
+_BLOCK_ENTRIES = 1 << 22, 1 << 26
 # Entries of the scores of a block: what is left of a pass beside the data.
 _SCORES_ENTRIES = 1 << 27
 # Columns of a sample up to which the host is faster than the launches of many small kernels.
@@ -83,7 +85,7 @@ class ArrayRows(Rows):
     def gram(self, weights: Any = None) -> Array:
         v = self.weights if weights is None else (weights if self.weights is None else self.weights * weights)
         root, C = None if v is None else self._xp.sqrt(v), self.asarray(np.zeros((self.shape[1],) * 2))
-        for block in self._blocks(_BLOCK_ENTRIES // max(self.shape[1], 1)):
+        for block in self._blocks():
             A = self._centered(block)
             A = A if root is None else A * root[block][:, None]
             C = C + A.T @ A
@@ -91,7 +93,7 @@ class ArrayRows(Rows):
 
     def scores_and_distances(self, W: Array) -> tuple[Any, Any]:
         xp, scores, lengths = self._xp, [], []
-        for block in self._blocks(_BLOCK_ENTRIES // max(self.shape[1], 1)):
+        for block in self._blocks():
             A = self._centered(block)
             T = A @ W
             A = A - T @ W.T if W.shape[1] else A
@@ -159,7 +161,7 @@ class ArrayRows(Rows):
         return ArrayRows(self._X * factor, None if self._mean is None else self._mean * factor, self.weights)
 
     def max_abs(self) -> float:
-        blocks = self._blocks(_BLOCK_ENTRIES // max(self.shape[1], 1))
+        blocks = self._blocks()
         ends = [(self._xp.max(self._X[b, :]), -self._xp.min(self._X[b, :])) for b in blocks]
         return float(np.max([float(end) for pair in ends for end in pair]))
 
@@ -169,6 +171,9 @@ class ArrayRows(Rows):
         few = self.subset(index)
         return ArrayRows(double(few._centered(slice(None))))
 
+    def threads(self) -> AbstractContextManager[None]:
+        return one_thread()  # what is left to the host is small
+
     def _index(self, index: Array) -> Any:
         return self._xp.asarray(np.asarray(index, dtype=np.int64), device=compat().device(self._X))
 
@@ -176,8 +181,10 @@ class ArrayRows(Rows):
         A = self._X[block, :]
         return A if self._mean is None else A - self._mean
 
-    def _blocks(self, step: int) -> list[slice]:
-        n, step = self.shape[0], max(1, step)
+    def _blocks(self, step: int | None = None) -> list[slice]:
+        n, d = self.shape
+        least, most = _BLOCK_ENTRIES
+        step = max(1, min(max(n * d // 8, least), most) // max(d, 1) if step is None else step)
         return [slice(i, min(i + step, n)) for i in range(0, n, step)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from .._arrays import asarray_like, namespace, to_numpy
+from .._threads import one_thread
 from ..geometry import orthonormalize
 from ..rows import Rows
 from ..statistics import subsample
@@ -19,6 +21,8 @@ Array = NDArray[Any]
 
 #: Columns of a subspace iteration beyond the axes wanted, and most multiplications before a decomposition.
 OVERSAMPLED, MULTIPLIED = 20, 40
+#: Columns of a scatter up to which one thread is faster than many, and the host than a device.
+HOST_COLUMNS = 512
 #: Residual of an axis at which it is found, as a share of the largest eigenvalue.
 SETTLED = 1e-11
 #: Logarithm of the most that one filter may enlarge the first axis over the others.
@@ -84,16 +88,22 @@ def scatter_axes(
     where rough ones will do.
     """
     d = C.shape[0]
+    C = to_numpy(C) if d <= HOST_COLUMNS else C
     if d > 4 * (n_axes + OVERSAMPLED):
         block = asarray_like(_block(d, n_axes, start), C)
         values, axes, error = _subspace_iteration(lambda Q: C @ Q, block, n_axes, 5 if rough else MULTIPLIED)
         if rough or error <= SETTLED * float(values[0]):
             return values[:n_axes], axes[:, :n_axes]
-    if 8 * n_axes > d:  # all of them take less time than so many alone
-        values, axes = np.linalg.eigh(to_numpy(C))
-        return values[::-1][:n_axes], np.ascontiguousarray(axes[:, ::-1][:, :n_axes])
-    values, axes = linalg.eigh(to_numpy(C), subset_by_index=[d - n_axes, d - 1], check_finite=False)
-    return values[::-1], np.ascontiguousarray(axes[:, ::-1])
+    # All axes take less time than more than an eighth of them alone.
+    first = 0 if 8 * n_axes > d else d - n_axes
+    with one_thread() if d <= HOST_COLUMNS else nullcontext():
+        values, axes = linalg.eigh(
+            to_numpy(C),
+            subset_by_index=[first, d - 1] if first else None,
+            check_finite=False,
+            driver="evr" if first else "evd",
+        )
+    return values[::-1][:n_axes], np.ascontiguousarray(axes[:, ::-1][:, :n_axes])
 
 
 def symmetric_axes(C: Array) -> tuple[Array, Array]:

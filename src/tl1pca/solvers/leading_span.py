@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from .._arrays import to_numpy
+from .._threads import one_thread
 from ..rows import DenseRows, Rows, SpannedRows
 from ..statistics import subsample
 from .axes import spherical_span
@@ -79,7 +80,8 @@ def noise_variance(A: Array, k: int) -> float:
     """
     m, d = A.shape
     A = A - A.mean(axis=0)
-    squares = linalg.eigvalsh(A @ A.T if m < d else A.T @ A, check_finite=False)[::-1][: min(d, m - 1)]
+    with one_thread():
+        squares = linalg.eigvalsh(A @ A.T if m < d else A.T @ A, check_finite=False)[::-1][: min(d, m - 1)]
     ratio = d / m
     median = max(float(np.median(squares[k:])), 1e-14 * float(squares[0])) / (m - 1)
     return median / (1 - ratio / 3 if ratio <= 1 else ratio - 1 / 3)
