@@ -106,7 +106,9 @@ class TL1SubspacePCA(OutlierPCA):
     -----
     Equivariant under shift, scale and rotation. If more than half of the rows
     lie exactly in a subspace of that dimension, that subspace is returned.
-    With more features than samples everything happens in the row space.
+    With 400 rows and features or more (16 for each component) all but the
+    last plane is sought in a span of a fourth as many directions, from
+    spherical PCA; fewer rows than features are fitted in their row space.
     Above five times max(1000, min(5 n_features, 2500)) rows the start looks at
     that many drawn ones, all the data having their say afterwards.
 
