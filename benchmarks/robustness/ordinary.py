@@ -1,7 +1,7 @@
 """Data that nobody drew for the estimator: kinds of good rows x designs of bad ones, and real tables.
 
 Good rows have scores of some kind in a random plane plus noise; bad rows lie `times` the distance that
-one good row in a hundred exceeds. Kinds and designs named in HELD_OUT, and seeds from 2000 on, were not
+one good row in a hundred exceeds. Kinds and designs named in HELD_OUT, and seeds from 6000 on, were not
 looked at while the estimator was made.
 """
 
