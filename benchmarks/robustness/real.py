@@ -127,6 +127,7 @@ Made by `python benchmarks/robustness/run.py --real{quick}`.{missing}
 
 
 def write(folder, quick, seeds):
+    folder.mkdir(parents=True, exist_ok=True)
     workers, missing = {}, []
     for method, environment in METHODS.items():
         command = peers.command(environment)

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 from scipy.fft import dct
 
 from .statistics import subsample
@@ -169,9 +170,9 @@ def shared_direction(rows: TrustedRows, others: TrustedRows, k: int) -> bool:
     for f in range(min(N_FOLDS, n)):
         held = fold == f
         mean = X[~held].mean(axis=0)
-        V = principal_axes(X[~held] - mean)[1][:, :k]
+        V = principal_axes(X[~held] - mean, k)[1]
         A, B = (Z - mean for Z in (X[held], Y[~np.isin(others.numbers, rows.numbers[held])]))
-        u = principal_axes(B - (B @ V) @ V.T)[1][:, 0]
+        u = principal_axes(B - (B @ V) @ V.T, 1)[1][:, 0]
         A = A - (A @ V) @ V.T
         along[held] = A @ u
         noise[held] = ((A * A).sum(axis=1) - along[held] ** 2) / max(d - k - 1, 1)
@@ -292,7 +293,7 @@ def cross_validation(rows: TrustedRows, most: int, *, seed: int = 0) -> CrossVal
     for p, f in itertools.product(range(N_PARTITIONS), range(min(N_FOLDS, n))):
         held = folds[p] == f
         mean = X[~held].mean(axis=0)
-        A, V = X[held] - mean, principal_axes(X[~held] - mean)[1][:, :most]
+        A, V = X[held] - mean, principal_axes(X[~held] - mean, most)[1]
         weights = None if judged is None else judged[held]
         logs[:, held] += _log_errors(A, V, most, floor, weights) / N_PARTITIONS
         for signs in turns if p == 0 else ():
@@ -393,16 +394,26 @@ def parallel_analysis(
     return ParallelAnalysis(values, spread, mean, mean + NULL_DEVIATIONS * deviation)
 
 
-def principal_axes(A: Array) -> tuple[Array, Array]:
-    """Variances and axes (d, r) of centered rows, largest first, without those of no variance."""
+def principal_axes(A: Array, most: int | None = None) -> tuple[Array, Array]:
+    """Variances and axes (d, r) of centered rows, largest first, `most` at most; none without variance."""
     n, d = A.shape
+    values, U = _eigenpairs((A.T @ A if d <= n else A @ A.T) / max(n - 1, 1), most)
     if d <= n:
-        values, V = np.linalg.eigh(A.T @ A / max(n - 1, 1))
-        return np.maximum(values[::-1], 0.0), V[:, ::-1]
-    values, U = np.linalg.eigh(A @ A.T / max(n - 1, 1))
-    keep = values > 1e-12 * max(float(values[-1]), np.finfo(np.float64).tiny)
-    values, U = values[keep][::-1], U[:, keep][:, ::-1]
+        return np.maximum(values, 0.0), U
+    keep = values > 1e-12 * max(float(values[0]), np.finfo(np.float64).tiny)
+    values, U = values[keep], U[:, keep]
     return values, (A.T @ U) / np.sqrt(max(n - 1, 1) * values)
+
+
+def _eigenpairs(C: Array, most: int | None) -> tuple[Array, Array]:
+    """Largest first; all of them where a part would take no less time."""
+    size = len(C)
+    first = max(0, size - (most or size))
+    if 8 * (size - first) > size:
+        values, U = linalg.eigh(C, driver="evd", check_finite=False)
+    else:
+        values, U = linalg.eigh(C, subset_by_index=[first, size - 1], check_finite=False)
+    return values[::-1][:most], U[:, ::-1][:, :most]
 
 
 def _first_eigenvalue(A: Array) -> float:
