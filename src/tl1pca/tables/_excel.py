@@ -15,9 +15,10 @@ from typing import Any, BinaryIO
 from python_calamine import CalamineWorkbook
 
 from ._cells import Cells
+from ._lines import SAMPLE_LINES, first_of_table, said_of
 from ._numpy import LimitedReader
 from ._table import Options, Table, TableError, check_columns, check_size, listed, parsing, size
-from ._text import SAMPLE_LINES, add_records, layout_of
+from ._text import add_records, layout_of
 from ._words import decimal_mark
 
 CELL = 100  # bytes of a cell in calamine and as an object of Python
@@ -53,9 +54,12 @@ def read_xlsx(stream: BinaryIO, options: Options) -> Table:
         texts = [cell for _, row in rows[:SAMPLE_LINES] for cell in row if isinstance(cell, str)]
         options = replace(options, decimal=decimal_mark(texts))
     mark = options.decimal or "."
-    layout = layout_of(
-        [(number, _texts(row, mark)) for number, row in rows[:SAMPLE_LINES]], ",", options, notes
-    )
+    first = [(number, _texts(row, mark)) for number, row in rows[:SAMPLE_LINES]]
+    above = first_of_table(first, [row[0].startswith("#") for _, row in first])
+    if note := said_of([" ".join(row) for _, row in first[:above]]):
+        notes.append(note)
+    rows = rows[above:]
+    layout = layout_of(first[above:], ",", options, notes)
     cells = Cells(layout, options)
     for start in range(int(layout.header), len(rows), BLOCK):
         part = rows[start : start + BLOCK]
