@@ -34,7 +34,7 @@ def test_blocks_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "page", sorted(SCRIPT.parent.glob("*.md")) + [SCRIPT.parents[1] / "README.md"], ids=lambda p: p.name
+    "page", [*sorted(SCRIPT.parent.glob("*.md")), SCRIPT.parents[1] / "README.md"], ids=lambda p: p.name
 )
 def test_tables_are_tables(page):
     """A blank line inside a table makes text with bars of what is below it."""
