@@ -94,11 +94,11 @@ def shorten(name: str, most: int = 40) -> str:
     Examples
     --------
     >>> shorten("temperature of sensor 188", 16)
-    'temperatur…r 188'
+    'temperature …188'
     """
     if len(name) <= most:
         return name
-    end = (most - 1) // 3
+    end = (most - 1) // 4
     return f"{name[: most - 1 - end]}…{name[len(name) - end :]}"
 
 

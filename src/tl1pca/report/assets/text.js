@@ -5,7 +5,7 @@ const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replac
 // Beginning and end tell names apart.
 const shorten = (text, most) => {
   if (text.length <= most) return text;
-  const end = Math.floor((most - 1) / 3);
+  const end = Math.floor((most - 1) / 4);
   return `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
 };
 const count = (n) => n.toLocaleString("en");
