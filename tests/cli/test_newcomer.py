@@ -426,3 +426,12 @@ def test_python_dash_m():
     )
     assert done.returncode == 0
     assert "outliers" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["outliers", "transform", "impute", "compare", "report", "fit"])
+def test_a_dash_is_no_file_to_write(run, wine, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    done = run(command, wine, "--model" if command == "fit" else "--out", "-")
+    assert done.code == 1
+    assert "'-' is no name of a file" in done.err
+    assert not (tmp_path / "-").exists()

@@ -170,31 +170,32 @@ def _cell(value: Any, comma: bool) -> str:
 
 
 # ------------------------------------------------------------------------------- without rows and cells
-def cleaned(source: Original, rows: Collection[int], cells: Mapping[int, Collection[str]]) -> str:
-    """The table as text without some rows, and with some cells left empty.
+def cleaned(source: Original, rows: Collection[int], cells: Mapping[int, Mapping[str, float | None]]) -> str:
+    """The table as text without some rows, and with some cells replaced or left empty.
 
     Parameters
     ----------
     source : Original
     rows : collection of int
         Numbers of the rows to leave out, counted from 1.
-    cells : mapping of int to collection of str
-        Names of the columns to leave empty, by number of the row.
+    cells : mapping of int to mapping of str to float or None
+        New values of cells by number of the row and name of the column; None is an empty cell.
     """
     place = {name: j for j, name in enumerate(unique_names(source.names)[0])}
     unknown = [name for names in cells.values() for name in names if name not in place]
     if unknown:
         raise TableError(f"there is no column {listed(sorted(set(unknown)))}.")
+    comma = source.decimal_comma
     text = io.StringIO()
     writer = csv.writer(text, delimiter=source.delimiter, lineterminator="\n")
     writer.writerow(source.names)
     for number, record in enumerate(source.records(), start=1):
         if number in rows:
             continue
-        emptied = {place[name] for name in cells.get(number, ())}
-        writer.writerow(
-            ["" if j in emptied else cell for j, cell in enumerate(record)] if emptied else record
-        )
+        fresh = list(record)
+        for name, value in cells.get(number, {}).items():
+            fresh[place[name]] = "" if value is None else _cell(float(value), comma)
+        writer.writerow(fresh)
     return text.getvalue()
 
 
@@ -237,8 +238,8 @@ def write_cleaned(
     first,14.2,2.43
     second,,2.1
     """
-    by_row: dict[int, set[str]] = {}
+    by_row: dict[int, dict[str, None]] = {}
     for number, column in cells:
-        by_row.setdefault(number, set()).add(column)
+        by_row.setdefault(number, {})[column] = None
     table = read_table(path, labels=labels, max_memory=max_memory)
     write_atomically(out, cleaned(original(path, table), frozenset(rows), by_row))
