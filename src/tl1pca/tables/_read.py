@@ -104,7 +104,8 @@ def read_table(
         speak for. The other one is taken for a thousands separator where it
         groups digits in threes, and is an error elsewhere.
     sheet : str or int, optional
-        Sheet of a workbook, by name or by number from one. By default the first.
+        Sheet of a workbook, by name or by number from one. By default the first
+        that holds numbers.
     numbers : iterable of str, optional
         Columns that are data even where they only count (1000, 1001, ...);
         others of that kind are taken for identifiers.
