@@ -138,6 +138,8 @@ def draw(found, path: Path) -> None:
         for name, seconds in methods.items():
             slope = np.polyfit(np.log(grid), np.log(seconds), 1)[0]
             axis.loglog(grid, seconds, "o-", label=f"{name}, slope {slope:.2f}")
+        axis.set_xticks(grid, [f"{x:,}" for x in grid], fontsize=8)
+        axis.set_xticks([], minor=True)
         axis.set_xlabel(along)
         axis.legend(fontsize=8)
     axes[0].set_ylabel("CPU seconds, one thread")

@@ -5,7 +5,7 @@ import pytest
 from sklearn.decomposition import PCA
 
 import tl1pca
-from tl1pca import L1PCA, TL1PCA, TL1SubspacePCA, compare
+from tl1pca import L1PCA, TL1PCA, L1ReconstructionPCA, TL1CellPCA, TL1SubspacePCA, compare
 from tl1pca.datasets import make_contaminated
 
 X, BAD, AXES = make_contaminated(200, 8, 2, fraction=0.25, random_state=0)
@@ -51,3 +51,12 @@ def test_public_names():
         assert sorted(module.__all__) == sorted(set(module.__all__))
         for public in module.__all__:
             assert hasattr(module, public)
+
+
+def test_missing_values_are_met_with_advice_that_helps_here():
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="PCA takes complete rows") as error:
+        compare(X)
+    assert "Boosting" not in str(error.value)
+    assert compare(X, [TL1CellPCA(2), L1ReconstructionPCA(2)]).shape[0] == 2

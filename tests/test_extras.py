@@ -73,6 +73,7 @@ PARTS = {
     "compare": (["pandas"], "cli", "import tl1pca\ntl1pca.compare([[1.0, 2.0], [2.0, 1.0], [0.0, 3.0]])"),
     "csv": (["pyarrow"], "cli", "from tl1pca.tables import read_table\nread_table('x.csv')"),
     "parquet": (["pyarrow"], "cli", "from tl1pca.tables import read_table\nread_table('x.parquet')"),
+    "explore": (["uvicorn"], "explore", "import tl1pca.explore"),
     "excel": (["python_calamine"], "excel", "from tl1pca.tables import read_table\nread_table('x.xlsx')"),
 }
 

@@ -108,6 +108,10 @@ def observed_numbers(pca: Any, rows: Any) -> Array:
     return data
 
 
+#: How the names of types begin that pandas has for dates, whatever their kind is.
+DATES = ("datetime", "timedelta", "date", "time", "duration", "period")
+
+
 def check_columns(X: Any) -> None:
     """Name the columns of a data frame that hold dates or text, and say what to do about them."""
     names, types = getattr(X, "columns", None), getattr(X, "dtypes", None)
@@ -124,7 +128,7 @@ def _held(X: Any, name: Any, dtype: Any) -> tuple[str, str] | None:
     kind = getattr(dtype, "kind", None)  # NumPy's and pandas' types
     if kind is None:  # polars
         kind = "M" if dtype.is_temporal() else "f" if dtype.is_numeric() else "O"
-    if kind in "mM":
+    if kind in "mM" or str(dtype).lower().startswith(DATES):
         return (
             "dates or times",
             "leave it out, or turn it into a number first, for example the days since the first date.",

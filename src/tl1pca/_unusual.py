@@ -21,6 +21,8 @@ N_SPREAD = 5000
 #: Fewer rows than this (new ones in an old model) tell nothing about the spread of each column.
 FEW_ROWS = 10
 
+#: Deviations from the center whose squares are no numbers; such rows are described in a unit of their own.
+LARGE = 1e100
 
 #: Columns that explain at least this part of what the best one explains are told apart by their values.
 TIED = 0.99
@@ -54,7 +56,7 @@ class Unusual:
         return Unusual(self.by_score[:count], self.columns[:count], self.values[:count], self.spread)
 
 
-def unusual(pca: Any, data: Array, found: Diagnostics, rows: Array) -> Unusual:
+def unusual(pca: Any, data: Array, found: Diagnostics, rows: Array, cells: Array | None = None) -> Unusual:
     """The most unusual columns of some rows.
 
     Of a row off the subspace that is the column which, set right, takes most
@@ -75,6 +77,10 @@ def unusual(pca: Any, data: Array, found: Diagnostics, rows: Array) -> Unusual:
         Of all of them.
     rows : ndarray of int of shape (m,)
         Which rows to describe.
+    cells : ndarray of shape (n, d), optional
+        What a method that judges cells says about each, in deviations; NaN
+        where one is missing. Such a method has repaired the bad cells in
+        `data`, so that these would be the last to be named.
 
     Returns
     -------
@@ -95,14 +101,25 @@ def unusual(pca: Any, data: Array, found: Diagnostics, rows: Array) -> Unusual:
         block = slice(begin, begin + step)
         inside = by_score[block]
         A = data[rows[block]].astype(np.float64) - mean
+        size = np.abs(A).max(axis=1, initial=0.0, keepdims=True)
+        size = np.where(size > LARGE, size, 1.0)
+        A /= size
         T = A @ dual
         part = columns[block], values[block]
+        off = (
+            _by_residual(A[~inside], T[~inside], W, dual, spread, usual, top)
+            if cells is None
+            else _by_cell(cells[rows[block]][~inside], top)
+        )
         for chosen, described in (
             (inside, _by_score(A[inside], T[inside] * precision, T[inside], dual, top)),
-            (~inside, _by_residual(A[~inside], T[~inside], W, dual, spread, usual, top)),
+            (~inside, off),
         ):
             for target, what in zip(part, described):
                 target[chosen] = what
+        with np.errstate(over="ignore"):
+            sized = np.where(inside[:, None], values[block], values[block] * size)
+        values[block] = np.clip(sized, -np.finfo(np.float64).max, np.finfo(np.float64).max)
     return Unusual(by_score, columns, values, spread)
 
 
@@ -113,6 +130,18 @@ def _by_score(A: Array, weighted: Array, T: Array, dual: Array, top: int) -> tup
     columns = np.argsort(-shares, axis=1, kind="stable")[:, :top]
     values = np.take_along_axis(shares, columns, axis=1)
     values[:, 1:][values[:, 1:] < WORTH_NAMING["score"]] = np.nan
+    return columns, values
+
+
+def _by_cell(residuals: Array, top: int) -> tuple[Array, Array]:
+    """The columns with the worst cells."""
+    Z = np.nan_to_num(np.asarray(residuals, dtype=np.float64))
+    columns = np.argsort(-np.abs(Z), axis=1, kind="stable")[:, :top]
+    values = np.take_along_axis(Z, columns, axis=1)
+    largest = np.maximum(np.abs(Z).max(axis=1, keepdims=True, initial=0.0), np.finfo(np.float64).tiny)
+    shares = (Z / largest) ** 2
+    named = (values / largest) ** 2 > WORTH_NAMING["residual"] * shares.sum(axis=1, keepdims=True)
+    values[:, 1:][~named[:, 1:]] = np.nan
     return columns, values
 
 
@@ -176,7 +205,8 @@ def _spreads(data: Array, found: Diagnostics, mean: Array, dual: Array, W: Array
         # The limit of the fit, as if every column had the same part in it.
         even = np.full(len(mean), found.cutoffs.orthogonal / np.sqrt(max(1, len(mean) - len(W))))
         return even, even
-    return _mad(E, float(np.abs(A).max())), _mad(A, float(np.abs(A).max()))
+    largest = max(float(np.abs(A).max()), float(np.abs(mean).max()))  # rows may all be the same
+    return _mad(E, largest), _mad(A, largest)
 
 
 def _mad(E: Array, largest: float) -> Array:

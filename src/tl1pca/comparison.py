@@ -74,7 +74,7 @@ def compare(
         if split(model)[0] is None:
             check_columns(X)
         begin = perf_counter()
-        model.fit(X)
+        _fit(model, label, X)
         seconds = perf_counter() - begin
         fitted[label] = model
         pca = split(model)[1]
@@ -93,6 +93,19 @@ def compare(
     for label, model in fitted.items():
         table[f"angle to {label}"] = [_angle(other, model, X) for other in fitted.values()]
     return table
+
+
+def _fit(model: Any, label: str, X: ArrayLike) -> None:
+    try:
+        model.fit(X)
+    except ValueError as error:
+        if "contains NaN" not in str(error):
+            raise
+        raise ValueError(  # scikit-learn's advice is about classifiers
+            f"X contains NaN, and {label} takes complete rows: drop those with missing values, fill them in "
+            "first, SimpleImputer(strategy='median').fit_transform(X), or compare methods that fit the cells "
+            "that are there, compare(X, [TL1CellPCA(), L1ReconstructionPCA(2)])."
+        ) from None
 
 
 def _angle(first: Any, second: Any, X: ArrayLike) -> float:

@@ -130,6 +130,11 @@ class UnequalSpreads:
     narrowest: int
     quotient: float
 
+    @property
+    def times(self) -> str:
+        """The quotient in words."""
+        return f"{self.quotient:,.0f}-fold" if self.quotient < 1e6 else "more than a million-fold"
+
 
 def unequal_spreads(X: ArrayLike, factor: float = UNEQUAL) -> UnequalSpreads | None:
     """Say whether the spreads of the columns differ so much that a PCA would see the wide ones alone.
@@ -161,7 +166,8 @@ def unequal_spreads(X: ArrayLike, factor: float = UNEQUAL) -> UnequalSpreads | N
     if len(live) < 2:
         return None
     narrowest, widest = (int(live[pick(spread[live])]) for pick in (np.argmin, np.argmax))
-    quotient = float(spread[widest] / spread[narrowest])
+    with np.errstate(over="ignore"):
+        quotient = float(spread[widest] / spread[narrowest])
     return UnequalSpreads(widest, narrowest, quotient) if quotient > factor else None
 
 

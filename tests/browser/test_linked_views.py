@@ -16,6 +16,7 @@ from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import diagnose
 from tl1pca.preprocessing import MADScaler
 from tl1pca.report import write_report
+from tl1pca.report._words import shorten
 
 NAMES = ["<b>width</b>", "height", "weight", "depth", "age", "speed of a thing with a rather long name"]
 FIGURES = ("figure-map", "figure-scores", "figure-classical", "figure-again")
@@ -109,7 +110,7 @@ def test_a_table_row_shows_its_values_and_what_each_column_adds(visit, frame, fi
     assert page.locator("#table tr[aria-current]").count() == 1
     page.locator("#row-order").select_option("column")
     shown = columns_of(page)
-    assert [line[0] for line in shown] == [name[:39] + "…" if len(name) > 40 else name for name in NAMES]
+    assert [line[0] for line in shown] == [shorten(name) for name in NAMES]
     x, X = frame.iloc[row].to_numpy(), frame.to_numpy()
     np.testing.assert_allclose([number(line[1]) for line in shown], x, rtol=1e-5)
     expected = fitted.inverse_transform(fitted.transform(frame.iloc[[row]]))[0]
@@ -241,9 +242,7 @@ def test_columns_as_arrows(visit, fitted):
     page = visit.page
     page.locator("#arrows").check()
     names = page.locator("#figure-scores .annotation-text").all_text_contents()
-    assert sorted(filter(None, names)) == sorted(
-        name[:17] + "…" if len(name) > 18 else name for name in NAMES
-    )
+    assert sorted(filter(None, names)) == sorted(shorten(name, 18) for name in NAMES)
     ends = np.array(
         page.evaluate(
             "document.getElementById('figure-scores').layout.annotations.filter((a) => a.showarrow)"

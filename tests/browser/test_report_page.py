@@ -11,6 +11,7 @@ from tl1pca import TL1SubspacePCA
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import Flag
 from tl1pca.report import write_report
+from tl1pca.report._words import shorten
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -56,7 +57,7 @@ def test_names_stay_text(browser, hostile):
     assert page.locator("h1").inner_text() == HOSTILE[0]
     assert page.title() == HOSTILE[0]
     ticks = page.locator("#figure-loadings .ytick text").all_text_contents()
-    assert [tick.rstrip("…") for tick in ticks] == [name[: 25 if len(name) > 26 else 26] for name in HOSTILE]
+    assert ticks == [shorten(name, 26) for name in HOSTILE]
     assert page.locator("main img, main b, svg a, #table a, #table i").count() == 0
     assert any("<" in cell for cell in visit.column("most unusual variables"))  # as text, markup and all
     visit.check()

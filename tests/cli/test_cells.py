@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -48,11 +49,38 @@ def test_impute(run, wrong, tmp_path):
     done = run("impute", path, "-k", 2)
     assert done.code == 0
     assert "1 missing and" in done.err
-    repaired = pd.read_csv(io.StringIO(done.out)).drop(columns="row")
+    repaired = pd.read_csv(io.StringIO(done.out))
     want = TL1CellPCA(2, random_state=0).fit(frame).impute(frame)
     np.testing.assert_allclose(repaired.to_numpy(), want, rtol=1e-6)
     assert run("impute", path, "-k", 2, "--out", tmp_path / "r.csv").code == 0
-    np.testing.assert_allclose(pd.read_csv(tmp_path / "r.csv").drop(columns="row"), want, rtol=1e-6)
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "r.csv"), want, rtol=1e-6)
+    document = json.loads(run("impute", path, "-k", 2, "--json").out)
+    assert document["missing"] == 1
+    np.testing.assert_allclose([list(row.values())[1:] for row in document["rows"]], want, rtol=1e-6)
+
+
+def test_impute_leaves_the_rest_of_a_file_as_it_is(run, wrong, tmp_path):
+    """Texts, dates, the separator, the decimal mark and every digit of the other cells."""
+    frame = wrong[1].round(3)
+    frame.insert(0, "when", [f"2024-01-{i % 28 + 1:02}" for i in range(60)])
+    frame["site"] = ["north", "south"] * 30
+    path = tmp_path / "x.csv"
+    text = "A title\n" + frame.to_csv(index=False, sep=";", decimal=",", float_format="%.3f", na_rep="n.d.")
+    path.write_text(text)
+    done = run("impute", path, "-k", 2)
+    assert done.code == 0, done.err
+    given = list(csv.reader(io.StringIO(text.partition("\n")[2]), delimiter=";"))
+    written = list(csv.reader(io.StringIO(done.out), delimiter=";"))
+    changed = {
+        (i, j)
+        for i, (old, new) in enumerate(zip(given, written, strict=True))
+        for j, (a, b) in enumerate(zip(old, new, strict=True))
+        if a != b
+    }
+    assert {(5, 3), (10, 6)} <= changed
+    n = int(re.search(r"Replaced: 1 missing and (\d+) bad of 360 cells", done.err).group(1))
+    assert len(changed) == n + 1
+    assert all(re.fullmatch(r"-?\d+,\d+", written[i][j]) for i, j in changed)
 
 
 def test_with_a_model(run, wrong, tmp_path):

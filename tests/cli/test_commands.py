@@ -288,12 +288,12 @@ def test_missing_values_have_ways_out(run, sample, tmp_path):
     assert "--missing drop" in done.err
 
     done = run("outliers", path, "-k", 2, "--missing", "drop", "--all", "--json")
-    assert "2 of 100 rows with missing values were left out" in done.err
+    assert "Left out because of missing values: 2 of 100 rows" in done.err
     rows = sorted(entry["row"] for entry in strict(done.out)["outliers"])
     assert rows == [i for i in range(1, 101) if i not in (4, 6)]
 
     done = run("fit", path, "-k", 2, "--missing", "median", "--json")
-    assert "3 missing values were replaced" in done.err
+    assert "Replaced by the median of the column: 3 missing values (" in done.err
     filled = numbers(frame).fillna(numbers(frame).median())
     expected = tl1pca.TL1SubspacePCA(2, random_state=0).fit(filled)
     # The same table in another memory layout: equal to rounding.

@@ -107,7 +107,7 @@ def test_a_pipeline_from_python_is_a_model(run, wine, tmp_path):
     holes.to_csv(tmp_path / "holes.csv", index=False)
     done = run("outliers", tmp_path / "holes.csv", "--model", tmp_path / "m.npz", "--json")
     assert flagged(done) == set(np.flatnonzero(diagnose(pipeline, holes).flags) + 1)
-    assert "1 missing values in 1 rows are left to the method" in done.err
+    assert "Left to the method: 1 missing value in 1 row (" in done.err
 
 
 # ---------------------------------------------------------------- missing values, too many components
@@ -118,7 +118,7 @@ def test_missing_values_are_left_to_the_method_that_takes_them(run, wine, tmp_pa
         "outliers", tmp_path / "holes.csv", "--method", "l1-reconstruction", "-k", 2, "--json", "--all"
     )
     assert len(flagged(done)) == len(WINE)
-    assert "are left to the method" in done.err
+    assert "Left to the method" in done.err
     refused = run("outliers", tmp_path / "holes.csv", "-k", 2)
     assert refused.code == 1
     assert "--method cell, which fits what is there" in refused.err
@@ -358,3 +358,80 @@ def test_an_output_that_standard_input_comes_from_is_refused(wine):
     assert done.returncode == 1
     assert "is the same file as standard input" in done.stderr
     assert wine.read_bytes() == before
+
+
+# ---------------------------------------------------------------- tables that are hard to describe
+def test_the_columns_of_a_row_with_bad_cells_are_those_of_the_cells(run, tmp_path):
+    """The method for cells repairs them; what is left of the row is the least unusual part of it."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(80, 2)) @ rng.normal(size=(2, 6)) + 0.1 * rng.normal(size=(80, 6))
+    X[30, [1, 4, 5]] += [9.0, -7.0, 5.0]
+    pd.DataFrame(X, columns=list("abcdef")).to_csv(tmp_path / "x.csv", index=False)
+    listed = json.loads(run("outliers", tmp_path / "x.csv", "--method", "cell", "-k", 2, "--json").out)
+    (entry,) = [entry for entry in listed["outliers"] if entry["row"] == 31]
+    assert re.fullmatch(r"b \+\d+, e -\d+, f \+\d+", entry["unusual_columns"])
+    run("report", tmp_path / "x.csv", "--method", "cell", "-k", 2, "--out", tmp_path / "page.html")
+    page = page_data(tmp_path / "page.html")
+    place = page["row"].index(31)
+    assert [page["names"][j] for j in page["variables"][place]] == ["b", "e", "f"]
+
+
+def test_rows_that_are_nearly_all_the_same(run, tmp_path):
+    (tmp_path / "x.csv").write_text("a,b,c\n" + "1.5,2,3\n" * 30 + "4,2,9\n" * 5)
+    done = run("outliers", tmp_path / "x.csv")
+    assert done.code == 0
+    assert "5 of 35 rows stand out" in done.out
+    assert "inf" not in done.out
+    assert "Warning" not in done.err
+    for line in done.out.splitlines()[2:]:
+        named = [part.split()[0] for part in line.split("  ")[-1].split(", ")]
+        assert len(set(named)) == len(named)
+
+
+def test_a_cell_at_the_end_of_the_range(run, tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(3).normal(size=(50, 4)), columns=list("abcd"))
+    frame.loc[10, "c"] = -1.7e308
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    done = run("outliers", tmp_path / "x.csv", "-k", 2, "--scale", "none", "--json")
+    assert "Warning" not in done.err
+    first = json.loads(done.out)["outliers"][0]
+    assert (first["row"], first["unusual_columns"].split()[0]) == (11, "c")
+
+
+def test_units_that_differ_beyond_counting(run, tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(3).normal(size=(50, 3)), columns=list("abc"))
+    frame.mul([1e300, 1e-300, 1.0]).to_csv(tmp_path / "x.csv", index=False)
+    done = run("fit", tmp_path / "x.csv", "-k", 2)
+    assert "differ up to more than a million-fold ('a' against 'b')" in done.err
+    assert "Warning" not in done.err
+
+
+@pytest.mark.parametrize("command", ["fit", "outliers", "transform", "compare", "impute"])
+def test_one_row_is_not_enough(run, tmp_path, command):
+    (tmp_path / "x.csv").write_text("a,b,c\n1,2,3\n")
+    done = run(command, tmp_path / "x.csv")
+    assert done.code == 1
+    assert "1 row is not enough: a fit needs at least 2" in done.err
+
+
+def test_one_column_is_copied_with_commas(run, tmp_path):
+    (tmp_path / "x.csv").write_text("a\n" + "".join(f"{i * i % 17}\n" for i in range(30)))
+    done = run("outliers", tmp_path / "x.csv", "--append")
+    assert done.out.splitlines()[0].startswith("a,flag,")
+
+
+def test_python_dash_m():
+    done = subprocess.run(
+        [sys.executable, "-m", "tl1pca", "--help"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert "outliers" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["outliers", "transform", "impute", "compare", "report", "fit"])
+def test_a_dash_is_no_file_to_write(run, wine, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    done = run(command, wine, "--model" if command == "fit" else "--out", "-")
+    assert done.code == 1
+    assert "'-' is no name of a file" in done.err
+    assert not (tmp_path / "-").exists()

@@ -67,3 +67,25 @@ def test_mean_of_rows_and_errors(new, render):
     assert drawn.ax_.get_title() == "mean of 3 rows"
     with pytest.raises(ValueError, match="kind must be one of"):
         ContributionDisplay.from_estimator(pca, rows, kind="t2")
+
+
+def test_the_charts_count_rows_as_their_labels_do():
+    X = make_contaminated(300, 8, 2, fraction=0.1, random_state=3)[0]
+    X[250] += 30.0
+    pca = TL1SubspacePCA(2, random_state=0).fit(X[:200])
+    drawn = ControlChartDisplay.from_estimator(pca, X[200:], n_labels=1)
+    upper, lower = drawn.axes_
+    (text,) = lower.texts
+    assert text.get_text() == "row 51"
+    assert text.xy[0] == 51
+    drawn.figure_.canvas.draw()
+    assert upper.get_title(loc="left") == "TL1SubspacePCA"
+    assert not upper._left_title.get_window_extent().overlaps(upper.get_legend().get_window_extent())
+
+
+def test_one_row_is_called_by_its_name():
+    X = pd.DataFrame(make_contaminated(60, 5, 2, random_state=0)[0])
+    pca = TL1SubspacePCA(2).fit(X)
+    assert ContributionDisplay.from_estimator(pca, X, rows=7).ax_.get_title() == "row 8"
+    named = X.set_axis([f"plant {i}" for i in range(60)])
+    assert ContributionDisplay.from_estimator(pca, named, rows=7).ax_.get_title() == "plant 7"

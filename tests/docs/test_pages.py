@@ -31,3 +31,19 @@ def test_blocks_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
     assert blocks.run(blocks.run_console(shown)) == shown
     if page == "plots.md":
         assert (tmp_path / "wine.pdf").stat().st_size > 5_000
+
+
+@pytest.mark.parametrize(
+    "page", [*sorted(SCRIPT.parent.glob("*.md")), SCRIPT.parents[1] / "README.md"], ids=lambda p: p.name
+)
+def test_tables_are_tables(page):
+    """A blank line inside a table makes text with bars of what is below it."""
+    fenced, before, block = False, "", 0
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        row = line.startswith("|") and not fenced
+        block = block + 1 if row else 0
+        if block == 2:
+            assert set(line) <= set("|-: "), f"no header above: {before}"
+        before = line

@@ -30,7 +30,7 @@ def test_the_first_screen_shows_a_picture_a_snippet_and_the_commands():
     (picture,) = re.findall(r"!\[.*?\]\((.*?)\)", text[:1500])
     assert (README.parent / picture).read_bytes().startswith(b"\x89PNG")
     first = "\n".join(text.splitlines()[:45])
-    for part in ("```python", "make demo", "make test", "pip install '.[cli]'", "tl1pca demo"):
+    for part in ("```python", "make demo", "make test", "pip install '.[explore]'", "tl1pca demo"):
         assert part in first
     assert "|---" not in first  # tables come later
     assert "GridSearchCV" not in text  # no search over score, which is no criterion

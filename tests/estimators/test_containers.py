@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from support import ESTIMATORS, gaussian, name, with_components
+from tl1pca import TL1PCA
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
 X = gaussian(30, 4)
@@ -68,3 +69,13 @@ def test_a_large_sparse_frame_is_not_filled_up():
     frame = pd.DataFrame({str(i): column for i in range(2**11 + 1)})
     with pytest.raises(ValueError, match="to_coo"):
         with_components(ESTIMATORS[0], 1).fit(frame)
+
+
+def test_a_column_of_words_is_named():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "c"])
+    assert TL1PCA(1).fit(frame.astype(str)).components_.shape == (1, 3)  # numbers, written out
+    for words in (["north"] * 40, pd.Categorical(["x", "y"] * 20)):
+        with pytest.raises(ValueError, match="Column 'site' holds text"):
+            TL1PCA(1).fit(frame.assign(site=words))
+    with pytest.raises(ValueError, match="Column 'when' holds dates or times"):
+        TL1PCA(1).fit(frame.assign(when=pd.period_range("2024", periods=40, freq="D")))

@@ -36,6 +36,23 @@ def test_the_first_sheet_by_default_and_said(workbook):
     assert "Sheet 'Messung 1' was read, the first of 'Messung 1', 'other', 'empty'" in table.notes[0]
 
 
+def test_sheets_without_numbers_are_passed_over(tmp_path):
+    sheets = {"about": [["Measured in spring"], ["see the next sheet"]], "blank": [], **SHEETS}
+    path = tmp_path / "x.xlsx"
+    path.write_bytes(hostile_files.xlsx({n: hostile_files.xlsx_rows(rows) for n, rows in sheets.items()}))
+    table = read_table(path)
+    assert table.values.tolist() == [[1, 2.5, 1], [3, 1234, 0]]
+    assert "Sheet 'Messung 1' was read, the first with numbers of 'about', 'blank'," in table.notes[0]
+    with pytest.raises(TableError, match="holds no column of numbers"):
+        read_table(path, sheet="about")
+    only = {n: hostile_files.xlsx_rows(sheets[n]) for n in ("about", "blank")}
+    path.write_bytes(hostile_files.xlsx(only))
+    with pytest.raises(
+        TableError, match=r"holds no column of numbers\. Sheet 'about' was read, the first of"
+    ):
+        read_table(path)
+
+
 @pytest.mark.parametrize("sheet", ["other", 2, "2"])
 def test_a_sheet_by_name_or_number(workbook, sheet):
     assert read_table(workbook, sheet=sheet).values.tolist() == [[1, 2], [4, 3]]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .._pipelines import split
+from ..report._words import count
 from ..tables import Table, TableError, read_table
 from ..tables._memory import guarded
 from ._options import Missing, Reading
@@ -82,10 +83,10 @@ def _complete(table: Table, missing: Missing, gaps: bool) -> Table:
         return table
     complete = ~pd.isna(table.values).any(axis=1)
     total, n_rows = sum(counts.values()), int((~complete).sum())
-    where = ", ".join(f"{column!r}: {count}" for column, count in list(counts.items())[:8])
+    where = ", ".join(f"{column!r}: {n}" for column, n in list(counts.items())[:8])
     where += f" and {len(counts) - 8} more columns" if len(counts) > 8 else ""
     if missing is Missing.error and gaps:
-        note(f"{total} missing values in {n_rows} rows are left to the method ({where}).")
+        note(f"Left to the method: {count(total, 'missing value')} in {count(n_rows, 'row')} ({where}).")
         return table
     if missing is Missing.error:
         raise TableError(
@@ -94,11 +95,11 @@ def _complete(table: Table, missing: Missing, gaps: bool) -> Table:
             "there, --exclude to leave columns out, or --method cell, which fits what is there."
         )
     if missing is Missing.median:
-        note(f"{total} missing values were replaced by the median of their column ({where}).")
+        note(f"Replaced by the median of the column: {count(total, 'missing value')} ({where}).")
         return table.filled()
     if not complete.any():
         raise TableError(f"every row has a missing value ({where}). Use --missing median or --exclude.")
-    note(f"{n_rows} of {len(table.values)} rows with missing values were left out ({where}).")
+    note(f"Left out because of missing values: {n_rows:,} of {count(len(table.values), 'row')} ({where}).")
     return table.take(complete)
 
 

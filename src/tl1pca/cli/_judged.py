@@ -41,6 +41,8 @@ class Judged:
         The larger distance over its limit.
     n_fit : int
         Rows behind the limits.
+    cells : ndarray of shape (n, d) or None
+        Residuals of the cells, of a method that judges them.
     """
 
     pca: Any
@@ -49,6 +51,7 @@ class Judged:
     found: Diagnostics
     excess: Array
     n_fit: int
+    cells: Array | None = None
 
     @property
     def n_components(self) -> int:
@@ -73,10 +76,12 @@ class Judged:
         name, n, limits = type(self.pca).__name__, len(self.data), self.found.cutoffs
         if self.too_few:
             return self.too_few
+        usual = {"score distance": limits.score, "orthogonal distance": limits.orthogonal}
+        # Rows that are all the same have no limit along the components.
+        named = ", ".join(f"{what} {limit:.4g}" for what, limit in usual.items() if np.isfinite(limit))
         return (
-            f"{self.flagged:,} of {count(n, 'row')} stand out from {count(self.n_components, 'component')} "
-            f"({name}; usual up to score distance {limits.score:.4g}, orthogonal distance "
-            f"{limits.orthogonal:.4g})."
+            f"{self.flagged:,} of {count(n, 'row')} stand{'s' * (self.flagged == 1)} out from "
+            f"{count(self.n_components, 'component')} ({name}; usual up to {named})."
         )
 
     def flags(self) -> list[str]:
@@ -93,7 +98,7 @@ class Judged:
 
     def unusual(self, rows: Array) -> list[str]:
         """The columns that make rows unusual: in spreads off what is expected, or shares in percent."""
-        details = unusual(self.pca, self.data, self.found, rows)
+        details = unusual(self.pca, self.data, self.found, rows, self.cells)
         texts = []
         for by_score, columns, values in zip(details.by_score, details.columns, details.values):
             parts = [
@@ -127,4 +132,5 @@ def judge(model: Any, table: Table) -> Judged:
     found = diagnose(pca, given)
     beyond = excess(found.score_distances, found.orthogonal_distances, found.cutoffs)
     columns = inner_names(model, list(table.columns))
-    return Judged(pca, data, columns, found, np.asarray(beyond), rows_behind(pca, len(data)))
+    cells = pca._cell_residuals(given) if cellwise else None
+    return Judged(pca, data, columns, found, np.asarray(beyond), rows_behind(pca, len(data)), cells)

@@ -49,8 +49,10 @@ def fit(table: Table, choice: Choice) -> Any:
 
 
 def check_count(n_components: float | None, table: Table) -> None:
-    """Say that there are not so many components, in the words of the command line."""
+    """Say that there are too few rows, or not so many components, in the words of the command line."""
     n, d = table.values.shape
+    if n < 2:
+        raise ValueError("1 row is not enough: a fit needs at least 2, and flags mean something from 10 on.")
     most = min(n, d)
     if isinstance(n_components, int) and n_components > most:
         raise ValueError(
@@ -76,7 +78,7 @@ def choose_scaler(table: Table, scale: Scale) -> Any:
         wide, narrow = (table.columns[j] for j in (found.widest, found.narrowest))
         note(
             f"Columns were divided by their median absolute deviation: their spreads differ up to "
-            f"{found.quotient:,.0f}-fold ({wide!r} against {narrow!r}). --scale none leaves them as they are."
+            f"{found.times} ({wide!r} against {narrow!r}). --scale none leaves them as they are."
         )
     return MADScaler()
 

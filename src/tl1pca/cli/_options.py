@@ -110,7 +110,10 @@ class Reading:
         typer.Option("--header/--no-header", help="Whether the first line of a text file is names."),
     ] = None
     sheet: Annotated[
-        str | None, typer.Option(help="Which sheet of an .xlsx file, by name or number. Default: the first.")
+        str | None,
+        typer.Option(
+            help="Which sheet of an .xlsx file, by name or number. Default: the first with numbers."
+        ),
     ] = None
     decimal: Annotated[
         Decimal | None,

@@ -15,9 +15,11 @@ def check_output(path: Path | None, *inputs: str | Path | None) -> None:
     Any path or link to an input counts, and so does a file that standard
     input comes from.
     """
-    check_folder(path)
     if path is None:
         return
+    if str(path) == "-":
+        raise ValueError("'-' is no name of a file; results go to standard output where none is given.")
+    check_folder(path)
     for given in inputs:
         if given is not None and _is_same(path, given):
             name = "standard input" if given == "-" else repr(str(given))

@@ -143,13 +143,21 @@ def _inert(text: str) -> str:
     return text
 
 
+def write(text: str, out: Path | None) -> None:
+    """Write a text to a file, or print it where there is none."""
+    from .._files import write_atomically
+
+    if out is None:
+        emit(text)
+        return
+    write_atomically(out, text)
+    print(f"Written: {visible(str(out))}", file=sys.stderr)
+
+
 def show(sheet: Sheet, output: Output, document: Mapping[str, Any], heading: str = "") -> None:
     """Print a table the way that was asked for, or write it to a file."""
     if output.out is not None:
-        from .._files import write_atomically
-
-        write_atomically(output.out, sheet.csv())
-        print(f"Written: {visible(str(output.out))}", file=sys.stderr)
+        write(sheet.csv(), output.out)
     if output.json:
         emit_json(document)
     elif output.out is not None:

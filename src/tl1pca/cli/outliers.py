@@ -106,11 +106,10 @@ def _copy(
 
     import numpy as np
 
-    from .._files import write_atomically
     from ..tables._copies import copied, is_text, original
     from ._data import read_as_is
     from ._judged import DISTANCES
-    from ._terminal import emit, note, visible
+    from ._terminal import note, write
 
     if judged.too_few:
         raise ValueError(f"{judged.too_few} --append and --keep need flags.")
@@ -125,11 +124,7 @@ def _copy(
         note(f"Not in the copy, which holds numbers and labels: {', '.join(whole.set_aside)}.")
     text, written, n = copied(original(data, whole), table.rows.tolist(), more, kept)
     print(f"{judged.heading}\nRows written: {written:,} of {n:,}.", file=sys.stderr)
-    if output.out is None:
-        emit(text)
-    else:
-        write_atomically(output.out, text)
-        print(f"Written: {visible(str(output.out))}", file=sys.stderr)
+    write(text, output.out)
 
 
 def _list_cells(data: Data, choice: Choice, reading: Reading, output: Output, model: Model) -> None:

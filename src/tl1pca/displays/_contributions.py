@@ -121,7 +121,7 @@ class ContributionDisplay(Display):
         regular = diagnose(prepared.pca, prepared.data).flags == Flag.REGULAR
         usual = np.quantile(parts[regular] if regular.any() else parts, [0.05, 0.95], axis=0)
         names = [prepared.labels[i] for i in chosen]
-        title = f"row {names[0]}" if len(names) == 1 else f"mean of {len(names)} rows"
+        title = names[0] if len(names) == 1 else f"mean of {len(names)} rows"
         return cls(
             values=parts[chosen].mean(axis=0),
             usual=usual,

@@ -144,7 +144,7 @@ class ControlChartDisplay(Display):
         found = self.monitoring
         self.axes_ = self._split(ax, 2, 1, (8.4, 4.8))[:, 0]
         n = len(found.flags)
-        when = np.arange(n) if self.time is None else np.asarray(self.time)
+        when = np.arange(1, n + 1) if self.time is None else np.asarray(self.time)
         sd, od = found.score_distances, found.orthogonal_distances
         charts = (
             ("score distance", sd, np.full(n, found.limits.score), np.full(n, found.warnings.score)),
@@ -160,7 +160,9 @@ class ControlChartDisplay(Display):
             self._chart(chart, when, distance, limit, warning, n_labels)
             chart.set_ylabel(name)
         upper, lower = self.axes_
-        upper.set_title(self.estimator_name or "", loc="left", fontsize=10, **PLAIN)
+        upper.set_title(
+            self.estimator_name or "", loc="left", fontsize=10, pad=20, **PLAIN
+        )  # above the legend
         upper.tick_params(labelbottom=False)
         lower.set_xlabel("row" if self.time is None else "time")
         self._explain(upper)

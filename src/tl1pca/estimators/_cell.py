@@ -302,8 +302,8 @@ class TL1CellPCA(OutlierPCA):
         short = int(np.count_nonzero(mask.sum(axis=1) <= min(self.n_components_, mask.shape[1] - 1)))
         if short:
             warnings.warn(
-                f"{short} rows have fewer than n_components + 1 = {self.n_components_ + 1} observed cells "
-                "and took no part in the fit.",
+                f"Left out of the fit: {short} of {len(mask)} rows, with fewer than n_components + 1 = "
+                f"{self.n_components_ + 1} observed cells.",
                 UserWarning,
                 stacklevel=4,
             )

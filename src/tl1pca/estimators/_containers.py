@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._pipelines import check_columns
 from ..rows import MAX_LOADED_ENTRIES
 
 __all__ = ["as_numbers"]
@@ -14,19 +15,17 @@ __all__ = ["as_numbers"]
 def as_numbers(estimator: Any, X: Any) -> Any:
     """X as the readers of arrays understand it; an error where numbers would be read that are none.
 
-    Masked entries are missing ones; dates are no measurements; sparse columns
+    Masked entries are missing ones; dates and words are no measurements; sparse columns
     of pandas are filled up where that is a matter of little memory.
     """
     if isinstance(X, np.ma.MaskedArray):
         return _unmasked(estimator, X)
-    kinds = _kinds(X)
-    dates = [name for name, kind in kinds.items() if kind in "mM"]
-    if dates:
-        where = "X holds" if dates == [None] else f"the columns {', '.join(map(repr, dates[:5]))} hold"
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
         raise ValueError(
-            f"{where} dates or times, which are no measurements. Subtract a date and divide by a unit, such "
-            "as np.timedelta64(1, 'D'), or drop them."
+            "X holds dates or times, which are no measurements. Subtract a date and divide by a unit, such "
+            "as np.timedelta64(1, 'D')."
         )
+    check_columns(X)
     if hasattr(X, "sparse") and hasattr(X, "dtypes") and _all_sparse(X):
         n, d = X.shape
         if n * d > MAX_LOADED_ENTRIES:
@@ -48,21 +47,6 @@ def _unmasked(estimator: Any, X: Any) -> Any:
             "missing values."
         )
     return X.astype(np.float32 if X.dtype == np.float32 else np.float64).filled(np.nan)
-
-
-def _kinds(X: Any) -> dict[Any, str]:
-    """Kinds of the types of X by column; of an array under None, of anything else nothing."""
-    if isinstance(X, np.ndarray):
-        return {None: X.dtype.kind}
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        found = {}
-        for name, kind in zip(X.columns, X.dtypes):
-            is_date = (
-                str(kind).lower().startswith(("datetime", "timedelta", "date", "time", "duration", "period"))
-            )
-            found[name] = "M" if is_date else "?"
-        return found
-    return {}
 
 
 def _all_sparse(X: Any) -> bool:

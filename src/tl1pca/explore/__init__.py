@@ -4,6 +4,11 @@
 ``pip install 'tl1pca[explore]'``.
 """
 
-from ._run import serve
+try:
+    from ._run import serve
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"The page in the browser needs {error.name}: pip install 'tl1pca[explore]'.", name=error.name
+    ) from None
 
 __all__ = ["serve"]

@@ -25,9 +25,9 @@ def cleaned_table(session: Session) -> bytes:
     """The user's table without the rows, and with the cells empty, that were set aside."""
     loaded, chosen, _ = session.snapshot()
     table = loaded.table
-    cells: dict[int, set[str]] = {}
+    cells: dict[int, dict[str, None]] = {}
     for i, j in chosen.cells:
-        cells.setdefault(int(table.rows[i]), set()).add(table.columns[j])
+        cells.setdefault(int(table.rows[i]), {})[table.columns[j]] = None
     rows = frozenset(int(table.rows[i]) for i in chosen.rows)
     return cleaned(original(session.path, table), rows, cells).encode()
 

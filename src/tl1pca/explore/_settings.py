@@ -113,7 +113,7 @@ def scaler(values: Array, settings: Settings) -> tuple[Any, str]:
     wide, narrow = (shorten(settings.columns[j]) for j in (found.widest, found.narrowest))
     return MADScaler(), (
         f"Columns were divided by their median absolute deviation: their spreads differ up to "
-        f"{found.quotient:,.0f}-fold (“{wide}” against “{narrow}”)."
+        f"{found.times} (“{wide}” against “{narrow}”)."
     )
 
 

@@ -117,7 +117,7 @@ def read(path: str, name: str, label: str | None, max_memory: int, tell: Tell) -
             table = read_table(path, labels=label, max_memory=max_memory)
         tell("Looking at the columns", 1, 2)
         if len(table.values) < 3:
-            raise TableError(f"{path}: has {len(table.values)} rows; at least 3 are needed.")
+            raise TableError(f"{path}: too few rows ({len(table.values)}); at least 3 are needed.")
         chosen = label if label is not None else _first_label(path, table)
         if is_text(path):
             others, cells = texts(original(path, table), table, chosen)

@@ -172,7 +172,7 @@ class Analysis:
 
     def unusual(self, rows: Array) -> Unusual:
         """What makes some rows unusual."""
-        return unusual(self.estimator, self.data, self.found, rows)
+        return unusual(self.estimator, self.data, self.found, rows, self.cell_residuals)
 
 
 def analyse(

@@ -9,12 +9,15 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from ._analysis import Analysis
+from ._words import shorten
 
 Array = NDArray[Any]
 
 #: Columns of the drawing: those with the worst cells.
 COLUMNS = 40
 SIDE, LEFT, TOP = 18, 150, 130
+#: Characters of a name.
+LONGEST = 18
 #: Deviations at which a color is full.
 FULL = 8.0
 
@@ -54,7 +57,7 @@ def _drawing(analysis: Analysis, rows: Array, columns: Array, on_page: Array) ->
             '<text x="{x}" y="{y}" font-size="11" fill="currentColor" '
             'transform="rotate(-60 {x} {y})">{name}</text>'
         )
-        parts.append(turned.format(x=at, y=TOP - 6, name=_short(analysis.names[j])))
+        parts.append(turned.format(x=at, y=TOP - 6, name=shorten(analysis.names[j], LONGEST)))
     places = {i: place for place, i in enumerate(on_page.tolist())}
     for y, i in enumerate(rows.tolist()):
         name = f"row {analysis.numbers[i]}" if analysis.labels is None else analysis.labels[i]
@@ -63,7 +66,7 @@ def _drawing(analysis: Analysis, rows: Array, columns: Array, on_page: Array) ->
             '<text x="{x}" y="{y}" font-size="11" fill="currentColor" text-anchor="end">{short}</text>'
         )
         at = TOP + SIDE * y + 13
-        parts.append(begin.format(place=places[i], name=name, x=LEFT - 6, y=at, short=_short(name)))
+        parts.append(begin.format(place=places[i], name=name, x=LEFT - 6, y=at, short=shorten(name, LONGEST)))
         parts += [_cell(analysis, i, j, x, y) for x, j in enumerate(columns.tolist())]
         parts.append(Markup("</g>"))
     parts.append(Markup("</svg>"))
@@ -82,26 +85,21 @@ def _cell(analysis: Analysis, i: int, j: int, x: int, y: int) -> Markup:
     left, top = LEFT + SIDE * x, TOP + SIDE * y
     return Markup(
         '<g><title>{said}</title><rect x="{left}" y="{top}" width="{side}" height="{side}" fill="{fill}" '
-        'stroke="#dddddd"/><text x="{cx}" y="{cy}" font-size="12" text-anchor="middle">{mark}</text></g>'
+        'fill-opacity="{share}" class="cell"/><text x="{cx}" y="{cy}" font-size="12" fill="currentColor" '
+        'text-anchor="middle">{mark}</text></g>'
     ).format(
         said=said,
         left=left,
         top=top,
         side=SIDE,
-        fill="#e6e6e6" if missing else _color(r),
+        fill="currentColor" if missing else "#d55e00" if r > 0 else "#0072b2",
+        share=0.12 if missing else round(_share(r), 3),
         cx=left + SIDE // 2,
         cy=top + 13,
         mark=mark,
     )
 
 
-def _color(r: float) -> str:
-    """White as expected, orange-red above, blue below."""
-    full = np.array([213, 94, 0] if r > 0 else [0, 114, 178])
-    share = min(max(abs(r) - 1.6, 0.0) / (FULL - 1.6), 1.0)
-    red, green, blue = np.rint(255 + share * (full - 255)).astype(int).tolist()
-    return f"#{red:02x}{green:02x}{blue:02x}"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 18 else f"{name[:17]}\N{HORIZONTAL ELLIPSIS}"
+def _share(r: float) -> float:
+    """How much of the color of its sign a residual gets: nothing where it is as expected."""
+    return min(max(abs(r) - 1.6, 0.0) / (FULL - 1.6), 1.0)

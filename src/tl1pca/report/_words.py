@@ -89,8 +89,17 @@ def listing(names: Sequence[str], most: int = N_NAMED) -> str:
 
 
 def shorten(name: str, most: int = 40) -> str:
-    """A name that leaves room for the sentence around it."""
-    return name if len(name) <= most else name[: most - 1] + "…"
+    """A name that leaves room for the sentence around it; beginning and end tell names apart.
+
+    Examples
+    --------
+    >>> shorten("temperature of sensor 188", 16)
+    'temperature …188'
+    """
+    if len(name) <= most:
+        return name
+    end = (most - 1) // 4
+    return f"{name[: most - 1 - end]}…{name[len(name) - end :]}"
 
 
 def factor(times: float) -> str:
@@ -354,7 +363,7 @@ def _general(analysis: Analysis) -> list[str]:
     if unequal is not None:
         wide, narrow = (shorten(analysis.names[j]) for j in (unequal.widest, unequal.narrowest))
         steps.append(
-            f"The spreads of the columns differ up to {unequal.quotient:,.0f}-fold (“{wide}” against "
+            f"The spreads of the columns differ up to {unequal.times} (“{wide}” against "
             f"“{narrow}”), and wide columns dominate. If they are in different units, scale them first: "
             "--scale robust on the command line, make_pipeline(MADScaler(), ...) in Python."
         )

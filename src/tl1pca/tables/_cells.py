@@ -45,6 +45,7 @@ class Layout:
     decimal: str
     first: Sequence[tuple[int, Sequence[str]]]  # records below the header, with their lines
     unnamed_first: bool = False
+    above: int = 0  # lines before the first of the table
 
 
 @dataclass
@@ -224,6 +225,14 @@ class Cells:
             notes.append(f"Set aside {len(text) - 8:,} more columns that are not numbers.")
         used = [(shortened(self._names[j]), self._columns[j]) for j in self.kept if self._columns[j].usable]
         gaps = [(name, column) for name, column in used if column.others]
+        second = _line_of_words([column for _, column in used if column.kind is Kind.NUMBER])
+        if second is not None:
+            words = [next(cell for cell, at in c.words.items() if at == second) for _, c in gaps]
+            notes.append(
+                f"Line {second} has words in all columns of numbers ({listed(words, 3)}): is it a second "
+                "line of names, or one of units? It counts as a row of missing values."
+            )
+            gaps = [(name, column) for name, column in gaps if column.others > 1]
         for name, column in gaps[:8]:
             examples = column.examples(3) + ", ..." * (len(column.words) > 3)
             notes.append(f"Column {name!r}: {_cells(column.others)} as missing ({examples}).")
@@ -244,6 +253,13 @@ class Cells:
             names = listed([name for name, pair in answers if pair == (yes, no)])
             notes.append(f"{yes.capitalize()} counts as 1, {no} as 0, in {names}.")
         return notes
+
+
+def _line_of_words(columns: Sequence[Column]) -> int | None:
+    """A line in which none of the columns of numbers has one."""
+    if len(columns) < 2:
+        return None
+    return min(set.intersection(*(set(column.words.values()) for column in columns)), default=None)
 
 
 def _cells(count: int) -> str:

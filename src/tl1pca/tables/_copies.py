@@ -9,11 +9,12 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from .._files import write_atomically
+from ._lines import SAMPLE_LINES, lines_above, marked_off, split_lines, whole_header
 from ._read import read_table
 from ._table import DEFAULT_MAX_MEMORY, Table, TableError, listed, numbered, unique_names
 
@@ -68,40 +69,40 @@ def original(path: str | os.PathLike[str], table: Table) -> Original:
 
 def _cells(path: str, content: bytes, delimiters: str, table: Table) -> Original:
     """The cells of a text file that was read as a table before: that says how to split it."""
-    text = _decoded(content)
+    lines = io.StringIO(_decoded(content), newline="").readlines()
+    lines = list(marked_off(lines[lines_above(lines[:SAMPLE_LINES], delimiters) :]))
     for delimiter in delimiters:
 
         def records(delimiter: str = delimiter) -> Iterator[Sequence[str]]:
-            reader = csv.reader(
-                io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=delimiter != "\t"
-            )
+            reader = split_lines(lines, delimiter, strict=False)
             return (record for record in reader if record and record != [""])
 
-        found = _shape(records())
+        found = _shape(records(), table.named)
         if found is None:
             continue
-        count, width, first = found
-        if count == len(table.values) + table.named and width >= len(table.columns):
-            names = first if table.named else numbered(width)
+        count, names = found
+        if count == len(table.values) and len(names) >= len(table.columns):
             below = (lambda: islice(records(), 1, None)) if table.named else records
-            return Original(names, below, delimiter)
+            alone = len(names) == 1 and "," in delimiters  # anything separates one column
+            return Original(names, below, "," if alone else delimiter)
     raise TableError(f"{path}: its lines cannot be copied; convert it to plain CSV first.")
 
 
-def _shape(records: Iterator[Sequence[str]]) -> tuple[int, int, Sequence[str]] | None:
-    """Number and length of the records, and the first one; None if they differ in length."""
+def _shape(records: Iterator[Sequence[str]], named: bool) -> tuple[int, Sequence[str]] | None:
+    """Number of the rows and names of the columns; None if the records differ in length."""
     try:
-        first = next(records, None)
-        if first is None:
+        first = list(islice(records, SAMPLE_LINES))
+        if not first:
             return None
-        count = 1
-        for record in records:
-            if len(record) != len(first):
+        names = whole_header(first) if named else numbered(len(first[0]))
+        count = 0
+        for record in chain(first[named:], records):
+            if len(record) != len(names):
                 return None
             count += 1
     except csv.Error:
         return None
-    return count, len(first), first
+    return count, names
 
 
 def _decoded(content: bytes) -> str:
@@ -169,31 +170,32 @@ def _cell(value: Any, comma: bool) -> str:
 
 
 # ------------------------------------------------------------------------------- without rows and cells
-def cleaned(source: Original, rows: Collection[int], cells: Mapping[int, Collection[str]]) -> str:
-    """The table as text without some rows, and with some cells left empty.
+def cleaned(source: Original, rows: Collection[int], cells: Mapping[int, Mapping[str, float | None]]) -> str:
+    """The table as text without some rows, and with some cells replaced or left empty.
 
     Parameters
     ----------
     source : Original
     rows : collection of int
         Numbers of the rows to leave out, counted from 1.
-    cells : mapping of int to collection of str
-        Names of the columns to leave empty, by number of the row.
+    cells : mapping of int to mapping of str to float or None
+        New values of cells by number of the row and name of the column; None is an empty cell.
     """
     place = {name: j for j, name in enumerate(unique_names(source.names)[0])}
     unknown = [name for names in cells.values() for name in names if name not in place]
     if unknown:
         raise TableError(f"there is no column {listed(sorted(set(unknown)))}.")
+    comma = source.decimal_comma
     text = io.StringIO()
     writer = csv.writer(text, delimiter=source.delimiter, lineterminator="\n")
     writer.writerow(source.names)
     for number, record in enumerate(source.records(), start=1):
         if number in rows:
             continue
-        emptied = {place[name] for name in cells.get(number, ())}
-        writer.writerow(
-            ["" if j in emptied else cell for j, cell in enumerate(record)] if emptied else record
-        )
+        fresh = list(record)
+        for name, value in cells.get(number, {}).items():
+            fresh[place[name]] = "" if value is None else _cell(float(value), comma)
+        writer.writerow(fresh)
     return text.getvalue()
 
 
@@ -236,8 +238,8 @@ def write_cleaned(
     first,14.2,2.43
     second,,2.1
     """
-    by_row: dict[int, set[str]] = {}
+    by_row: dict[int, dict[str, None]] = {}
     for number, column in cells:
-        by_row.setdefault(number, set()).add(column)
+        by_row.setdefault(number, {})[column] = None
     table = read_table(path, labels=labels, max_memory=max_memory)
     write_atomically(out, cleaned(original(path, table), frozenset(rows), by_row))

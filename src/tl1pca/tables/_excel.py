@@ -15,9 +15,10 @@ from typing import Any, BinaryIO
 from python_calamine import CalamineWorkbook
 
 from ._cells import Cells
+from ._lines import SAMPLE_LINES, first_of_table, said_of
 from ._numpy import LimitedReader
 from ._table import Options, Table, TableError, check_columns, check_size, listed, parsing, size
-from ._text import SAMPLE_LINES, add_records, layout_of
+from ._text import add_records, layout_of
 from ._words import decimal_mark
 
 CELL = 100  # bytes of a cell in calamine and as an object of Python
@@ -32,12 +33,31 @@ _ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
 
 
 def read_xlsx(stream: BinaryIO, options: Options) -> Table:
-    """One sheet; its first row with something in it is the header, or the first row of data."""
-    notes: list[str] = []
+    """The sheet that was asked for, or the first that holds numbers."""
     with parsing(".xlsx file"):
         _check(stream, options)
         stream.seek(0)
-        sheet = _sheet(CalamineWorkbook.from_filelike(stream), options, notes)
+        workbook = CalamineWorkbook.from_filelike(stream)
+        names = list(workbook.sheet_names)
+    if not names:
+        raise TableError("holds no sheets.")
+    if options.sheet is not None or len(names) == 1:
+        return _read_sheet(workbook, _place(names, options), options, [])
+    problem = None
+    for index, name in enumerate(names):
+        which = "the first" if index == 0 else "the first with numbers"
+        note = f"Sheet {name!r} was read, {which} of {listed(names)} (--sheet for another)."
+        try:
+            return _read_sheet(workbook, index, options, [note])
+        except TableError as error:
+            problem = problem or error
+    raise problem or TableError("holds no numbers.")
+
+
+def _read_sheet(workbook: Any, index: int, options: Options, notes: list[str]) -> Table:
+    """One sheet; its first row with something in it is the header, or the first row of data."""
+    with parsing(".xlsx file"):
+        sheet = workbook.get_sheet_by_index(index)
         if not sheet.height or not sheet.width:
             raise TableError(f"sheet {sheet.name!r} holds no rows.")
         check_columns(sheet.width)
@@ -53,9 +73,12 @@ def read_xlsx(stream: BinaryIO, options: Options) -> Table:
         texts = [cell for _, row in rows[:SAMPLE_LINES] for cell in row if isinstance(cell, str)]
         options = replace(options, decimal=decimal_mark(texts))
     mark = options.decimal or "."
-    layout = layout_of(
-        [(number, _texts(row, mark)) for number, row in rows[:SAMPLE_LINES]], ",", options, notes
-    )
+    first = [(number, _texts(row, mark)) for number, row in rows[:SAMPLE_LINES]]
+    above = first_of_table(first, [row[0].startswith("#") for _, row in first])
+    if note := said_of([" ".join(row) for _, row in first[:above]]):
+        notes.append(note)
+    rows = rows[above:]
+    layout = layout_of(first[above:], ",", options, notes)
     cells = Cells(layout, options)
     for start in range(int(layout.header), len(rows), BLOCK):
         part = rows[start : start + BLOCK]
@@ -63,20 +86,15 @@ def read_xlsx(stream: BinaryIO, options: Options) -> Table:
     return cells.table(notes)
 
 
-def _sheet(workbook: Any, options: Options, notes: list[str]) -> Any:
-    """The sheet that was asked for, or the first."""
-    names = list(workbook.sheet_names)
-    if not names:
-        raise TableError("holds no sheets.")
+def _place(names: Sequence[str], options: Options) -> int:
+    """Index of the sheet that was asked for, or of the only one."""
     asked = options.sheet
     if asked is None:
-        if len(names) > 1:
-            notes.append(f"Sheet {names[0]!r} was read, the first of {listed(names)} (--sheet for another).")
-        return workbook.get_sheet_by_index(0)
+        return 0
     if asked in names:
-        return workbook.get_sheet_by_name(asked)
+        return list(names).index(str(asked))
     if str(asked).isdecimal() and 1 <= int(asked) <= len(names):
-        return workbook.get_sheet_by_index(int(asked) - 1)
+        return int(asked) - 1
     raise TableError(f"there is no sheet {asked!r}; the file has {listed(names)}, numbered from one.")
 
 

@@ -104,7 +104,8 @@ def read_table(
         speak for. The other one is taken for a thousands separator where it
         groups digits in threes, and is an error elsewhere.
     sheet : str or int, optional
-        Sheet of a workbook, by name or by number from one. By default the first.
+        Sheet of a workbook, by name or by number from one. By default the first
+        that holds numbers.
     numbers : iterable of str, optional
         Columns that are data even where they only count (1000, 1001, ...);
         others of that kind are taken for identifiers.
@@ -147,7 +148,10 @@ def read_table(
             read = _reader(ending.removesuffix(".gz"))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # parsers warn of oddities; what matters here is an error
-                return _read_packed(read, stream, options) if packed else read(stream, options)
+                try:
+                    return _read_packed(read, stream, options) if packed else read(stream, options)
+                except TableError as error:
+                    raise TableError(f"{error}{_other_kind(stream, ending)}") from None
     except TableError as error:
         raise TableError(f"{name}: {error}") from None
     except MemoryError:
@@ -214,6 +218,20 @@ def _magic(stream: BinaryIO) -> str:
     if start.startswith(b"PK") and any(name in start[:100] for name in WORKBOOK):
         return ".xlsx"
     return next((ending for magic, ending in MAGIC.items() if start.startswith(magic)), ".csv")
+
+
+def _other_kind(stream: BinaryIO, ending: str) -> str:
+    """A hint where the first bytes are those of another format than the ending says."""
+    stream.seek(0)
+    start = stream.read(4096)
+    stream.seek(0)
+    kind = _magic(stream)
+    if kind == ending or (kind == ".csv.gz" and ending.endswith(".gz")):
+        return ""
+    if kind == ".csv" and (ending in PACKED or b"\0" in start or not start.strip()):
+        return ""
+    what = "text, as a .csv file is" if kind == ".csv" else f"what a {kind} file begins with"
+    return f" It begins with {what}: is the ending right?"
 
 
 def _reader(ending: str) -> Callable[[BinaryIO, Options], Table]:

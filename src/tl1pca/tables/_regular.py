@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -23,12 +23,20 @@ class IrregularError(Exception):
     """Text that needs Python's csv: for how it is split, or for what it says about an error."""
 
 
+def skip(stream: BinaryIO, above: Sequence[str]) -> None:
+    """Go on to the table below some lines."""
+    for line in above:
+        if not line.endswith("\n") or "\0" in line:
+            raise IrregularError
+        stream.readline()
+
+
 def fill(cells: Cells, stream: BinaryIO, longest: int) -> None:
     """Read the lines below the header into `cells`."""
     if cells.layout.delimiter == " " or not 1 <= len(cells.kept) <= MOST_COLUMNS:
         raise IrregularError
     options = _options(cells)
-    rest, line, first = b"", 1, cells.layout.header
+    rest, line, first = b"", 1 + cells.layout.above, cells.layout.header
     while True:
         block = stream.read(BLOCK_SIZE)
         if block:

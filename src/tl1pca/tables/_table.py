@@ -25,6 +25,12 @@ MOST_COLUMNS = 1_000_000
 #: Rows from which on whole numbers that go up by one are no coincidence.
 FEWEST_COUNTED = 10
 
+#: Whole numbers from which on not every one is a float of its own.
+LARGEST_EXACT = 2.0**53
+
+#: Names of columns that say which row this is: id, ID, customer_id, sampleId.
+_IDENTIFIER = re.compile(r"(?:^|[^A-Za-z])(?:id|ID|Id)$|[a-z]I[Dd]$")
+
 #: Name of the i-th column (from one) of a file that names none.
 FEATURES = "column {}"
 
@@ -186,24 +192,35 @@ def _without_counters(
     """Take out the columns that only count: they say which row this is, and nothing about it."""
     if len(values) < FEWEST_COUNTED:
         return values, columns, labels
-    ends = np.flatnonzero(values[-1] - values[0] == len(values) - 1)
-    counters = [
-        j for j in ends.tolist() if columns[j] not in options.numbers and (np.diff(values[:, j]) == 1.0).all()
-    ]
+    counters = {
+        j: reason
+        for j, name in enumerate(columns)
+        if name not in options.numbers and (reason := _identifies(values[:, j], name))
+    }
     if not counters or len(counters) == len(columns):
         return values, columns, labels
-    for j in counters:
+    for j, reason in counters.items():
         begin = f"{values[0, j]:.0f}, {values[1, j]:.0f}, ..."
         name = repr(shortened(columns[j]))
-        if labels is None and j == 0:
+        if labels is None and j == 0 and np.abs(values[:, j]).max() < LARGEST_EXACT:
             check_size(values.nbytes + len(values) * 72, options, "what was read, with labels,")
             labels = [f"{value:.0f}" for value in values[:, j].tolist()]
-            said.append(f"Column {name} only counts ({begin}): taken for the names of the rows.")
+            said.append(f"Column {name} {reason} ({begin}): taken for the names of the rows.")
         else:
             aside.append(columns[j])
-            said.append(f"Set aside column {name}: it only counts ({begin}).")
+            said.append(f"Set aside column {name}: it {reason} ({begin}).")
     kept = [j for j in range(len(columns)) if j not in counters]
     return values[:, kept], [columns[j] for j in kept], labels
+
+
+def _identifies(column: Array, name: str) -> str:
+    """Why a column says which row this is, and nothing about it; empty where it does not."""
+    counted = column[-1] - column[0] == len(column) - 1 and float(column[0]).is_integer()
+    if counted and (np.diff(column) == 1.0).all():
+        return "only counts"
+    if _IDENTIFIER.search(name) and (column == np.floor(column)).all() and len(set(column)) == len(column):
+        return "is an identifier"
+    return ""
 
 
 def numbered(count: int) -> list[str]:

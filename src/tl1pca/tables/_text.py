@@ -5,15 +5,27 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from . import _regular
 from ._cells import NAME_OVERHEAD, Cells, Layout
+from ._lines import (
+    SAMPLE_LINES,
+    Record,
+    is_even,
+    lines_above,
+    marked_off,
+    most_frequent,
+    records_of,
+    said_of,
+    split_lines,
+    whole_header,
+)
 from ._table import (
     Options,
     Table,
@@ -30,10 +42,8 @@ from ._words import decimal_mark, is_missing, looks_numeric
 #: Tried in this order, because commas are decimal marks in files separated otherwise.
 DELIMITERS = "\t;|,"
 
-SAMPLE_LINES, SAMPLE_SIZE = 100, 1 << 20  # what the layout is judged by
+SAMPLE_SIZE = 1 << 20  # characters by which the layout is judged
 BLOCK_SIZE = 1 << 20  # characters that are held as text at a time
-
-Record = tuple[int, Sequence[str]]  # with the line in which it ends
 
 
 def read_csv(stream: BinaryIO, options: Options) -> Table:
@@ -117,6 +127,7 @@ def _parse(
             raw.seek(0)
             if raw.read(3) != codecs.BOM_UTF8:
                 raw.seek(0)
+            _regular.skip(raw, sample[: layout.above])
             cells = Cells(layout, options)
             _regular.fill(cells, raw, longest)
             return cells.table(notes)
@@ -125,34 +136,39 @@ def _parse(
             lines = _Lines(text, longest)
             sample, source = [], iter(lines)
     cells = Cells(layout, options)
-    reader = _reader(chain(sample, source), layout.delimiter)
+    reader = split_lines(marked_off(islice(chain(sample, source), layout.above, None)), layout.delimiter)
     try:
         _fill(cells, reader, lines)
     except csv.Error as error:
-        raise TableError(_csv_error(str(error), reader.line_num)) from None
+        raise TableError(_csv_error(str(error), layout.above + reader.line_num)) from None
     return cells.table(notes)
 
 
-def _reader(lines: Iterable[str], delimiter: str, strict: bool = True) -> Any:
-    if delimiter == " ":
-        lines = (" ".join(line.split()) + "\n" for line in lines)
-    return csv.reader(lines, delimiter=delimiter, strict=strict, skipinitialspace=delimiter != "\t")
-
-
 def _layout(sample: Sequence[str], delimiters: str, options: Options, notes: list[str]) -> Layout:
-    delimiter = _delimiter(sample, delimiters)
-    first = _records(sample, delimiter)
+    above = lines_above(sample, delimiters)
+    if note := said_of(sample[:above]):
+        notes.append(note)
+    lines = list(marked_off(sample[above:]))
+    delimiter = _delimiter(lines, delimiters, cut=len(sample) == SAMPLE_LINES)
+    first = [(above + line, record) for line, record in records_of(lines, delimiter)]
     if not first:
         raise TableError("holds no rows.")
-    return layout_of(first, delimiter, options, notes)
+    if first[0][1][0].lstrip().lower().startswith(("<!doctype", "<html")):
+        raise TableError("is a web page (HTML), no table; was it saved from the page instead of downloaded?")
+    return layout_of(first, delimiter, options, notes, above)
 
 
-def layout_of(first: Sequence[Record], delimiter: str, options: Options, notes: list[str]) -> Layout:
+def layout_of(
+    first: Sequence[Record], delimiter: str, options: Options, notes: list[str], above: int = 0
+) -> Layout:
     """Header, names and decimal mark of a table that begins with these records."""
-    width = len(first[0][1])
+    top = whole_header([record for _, record in first])
+    width = len(top)
     check_columns(width)
     check_size(width * NAME_OVERHEAD, options, f"a line of {width:,} fields")
-    header = has_header([record for _, record in first]) if options.header is None else options.header
+    header = options.header
+    if header is None:
+        header = len(first[0][1]) < width or has_header([record for _, record in first])
     below = [(line, record) for line, record in first[header:] if len(record) == width]
     decimal = options.decimal
     if decimal is None:
@@ -160,31 +176,33 @@ def layout_of(first: Sequence[Record], delimiter: str, options: Options, notes: 
         if decimal == ",":
             notes.append("Numbers were read with a decimal comma.")
     if header:
-        names = _names(first[0][1], notes)
-        return Layout(delimiter, True, names, decimal, below, width > 1 and not first[0][1][0].strip())
+        names = _names(top, notes)
+        return Layout(delimiter, True, names, decimal, below, width > 1 and not top[0].strip(), above)
     if options.header is None:
-        notes.append("The first line was read as data: it does not look like names.")
-    return Layout(delimiter, False, numbered(width), decimal, below)
+        notes.append(
+            "The first line was read as data: it does not look like names. --header reads it as names."
+        )
+    return Layout(delimiter, False, numbered(width), decimal, below, above=above)
 
 
 def _fill(cells: Cells, reader: Any, lines: _Lines) -> None:
-    width, header = len(cells.layout.names), cells.layout.header
+    width, header, above = len(cells.layout.names), cells.layout.header, cells.layout.above
     block: list[Sequence[str]] = []
     numbers: list[int] = []
     for record in reader:
         lines.record = 0
         if not record or (record == [""] and width > 1):
             continue
-        if len(record) != width:
-            raise TableError(
-                f"line {reader.line_num} has {len(record):,} fields, the first has {width:,} "
-                f"(separated by {cells.layout.delimiter!r}). Every line needs the same number."
-            )
         if header:
             header = False
             continue
+        if len(record) != width:
+            raise TableError(
+                f"line {above + reader.line_num} has {len(record):,} fields, the first has {width:,} "
+                f"(separated by {cells.layout.delimiter!r}). Every line needs the same number."
+            )
         block.append(record)
-        numbers.append(reader.line_num)
+        numbers.append(above + reader.line_num)
         if lines.length > BLOCK_SIZE:
             add_records(cells, block, numbers)
             block, numbers, lines.length = [], [], 0
@@ -205,29 +223,15 @@ def _csv_error(reason: str, line: int) -> str:
     return f"line {line}: {reason}."
 
 
-def _records(sample: Sequence[str], delimiter: str) -> list[Record]:
-    """The complete records of a sample, blank lines left out."""
-    found: list[Record] = []
-    reader = _reader(sample, delimiter, strict=False)
-    try:
-        for record in reader:
-            if record and record != [""]:
-                found.append((reader.line_num, record))
-    except csv.Error:
-        pass  # said with its line number when the file is read
-    return found
-
-
-def _delimiter(sample: Sequence[str], delimiters: str) -> str:
+def _delimiter(sample: Sequence[str], delimiters: str, cut: bool) -> str:
     """The first that splits every line into the same number of fields, or else what is most frequent."""
     for delimiter in delimiters:
-        records = _records(sample, delimiter)
-        if len(sample) == SAMPLE_LINES:
+        records = [record for _, record in records_of(sample, delimiter)]
+        if cut:
             records = records[:-1]  # may have been cut inside quotation marks
-        if len({len(record) for _, record in records}) == 1 and len(records[0][1]) > 1:
+        if is_even(records) and len(records[-1]) > 1:
             return delimiter
-    start = "".join(sample[:20])
-    return max(delimiters[::-1], key=start.count)
+    return most_frequent(sample, delimiters)
 
 
 def has_header(records: Sequence[Sequence[str]]) -> bool:

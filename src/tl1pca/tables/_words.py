@@ -27,9 +27,9 @@ UNITS = re.compile(r"(?P<sign>[+-]?)\s*[$€£¥]?\s*(?P<digits>.*?)\s*[$€£¥
 UNIT_MARKS = frozenset("$€£¥%")
 MINUS = "−"  # as typeset, and as spreadsheets of some languages export it
 
-SPACES = "   '’"  # between groups of three digits, as are the other mark of ".,"
+SPACES = " \u00a0\u202f'\u2019"  # between groups of three digits, as are the other mark of ".,"
 GROUPED = re.compile(
-    r"[+-]?[1-9]\d{0,2}(?:(?P<mark>[.,   '’])\d{3})(?:(?P=mark)\d{3})*(?P<rest>(?:[.,]\d*)?)"
+    r"[+-]?[1-9]\d{0,2}(?:(?P<mark>[., \u00a0\u202f'\u2019])\d{3})(?:(?P=mark)\d{3})*(?P<rest>(?:[.,]\d*)?)"
 )
 ONE_MARK = re.compile(r"[+-]?(?:\d*)(?P<mark>[.,])(?P<digits>\d+)(?:[eE][+-]?\d+)?")
 

@@ -1,6 +1,6 @@
 // ------------------------------------------------------------------ colors, the same as in the figures of the package
 const MARKERS = [
-  { symbol: "circle", color: "#0072b2", size: 6, opacity: 0.45 },
+  { symbol: "circle", size: 6, opacity: 0.45 }, // its color has to stand out from the page
   { symbol: "square", color: "#009e73", size: 8, opacity: 0.85 },
   { symbol: "diamond", color: "#e69f00", size: 9, opacity: 0.9 },
   { symbol: "triangle-up", color: "#d55e00", size: 10, opacity: 0.9 },
@@ -47,7 +47,7 @@ const rowTraces = (x, y, more) => {
   const traces = FLAGS.map((name, flag) => {
     const rows = data.points.filter((i) => data.flag[i] === flag);
     const trace = {
-      type: "scatter", mode: "markers", name, marker: MARKERS[flag], customdata: rows,
+      type: "scatter", mode: "markers", name, marker: { color: color("regular"), ...MARKERS[flag] }, customdata: rows,
       x: rows.map(x), y: rows.map(y),
       hovertext: rows.map((i) => hover(i) + more(i)), hoverinfo: "text",
       unselected: { marker: { opacity: 0.12 } },

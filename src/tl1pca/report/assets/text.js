@@ -2,7 +2,12 @@
 const element = (id) => document.getElementById(id);
 
 const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-const shorten = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
+// Beginning and end tell names apart.
+const shorten = (text, most) => {
+  if (text.length <= most) return text;
+  const end = Math.floor((most - 1) / 4);
+  return `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
+};
 const count = (n) => n.toLocaleString("en");
 const number = (x) => {
   if (x === null || Number.isNaN(x)) return "–";

@@ -1,0 +1,142 @@
+"""Lines of text as records: how they are split, and where the table begins among them."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ._table import shortened
+from ._words import looks_numeric
+
+SAMPLE_LINES = 100  # by which the layout is judged
+
+Record = tuple[int, Sequence[str]]  # with the line in which it ends
+
+_SEPARATOR_LINE = re.compile(r"sep=.\s*", re.IGNORECASE)  # written for Excel, and by it
+_MARK = re.compile(r"#+\s*(?=\w)")  # NumPy begins a line of names with it
+
+
+def split_lines(lines: Iterable[str], delimiter: str, strict: bool = True) -> Any:
+    """A reader of records; any number of spaces is one delimiter."""
+    if delimiter == " ":
+        lines = (" ".join(line.split()) + "\n" for line in lines)
+    return csv.reader(lines, delimiter=delimiter, strict=strict, skipinitialspace=delimiter != "\t")
+
+
+def records_of(sample: Sequence[str], delimiter: str) -> list[Record]:
+    """The complete records of a sample, blank lines left out."""
+    found: list[Record] = []
+    reader = split_lines(sample, delimiter, strict=False)
+    try:
+        for record in reader:
+            if record and record != [""]:
+                found.append((reader.line_num, record))
+    except csv.Error:
+        pass  # said with its line number when the file is read
+    return found
+
+
+def lines_above(sample: Sequence[str], delimiters: str) -> int:
+    r"""How many lines stand above the table: titles, comments, the separator written for Excel.
+
+    Examples
+    --------
+    >>> lines_above(["Sales in 2024\n", "\n", "a,b\n", "1,2\n"], ",")
+    2
+    """
+    first = int(bool(sample) and _SEPARATOR_LINE.fullmatch(sample[0]) is not None)
+    lines = [_MARK.sub("", line, count=1) if line.startswith("#") else line for line in sample[first:]]
+    counts = {}
+    for delimiter in delimiters:
+        records = records_of(lines, delimiter)
+        if len(sample) == SAMPLE_LINES:
+            records = records[:-1]  # may have been cut inside quotation marks
+        begin = first_of_table(records, [sample[first + end - 1].startswith("#") for end, _ in records])
+        counts[delimiter] = first
+        if begin:  # and blank lines go with what they set apart
+            rest = lines[records[begin - 1][0] :]
+            counts[delimiter] = (
+                len(sample) - len(rest) + next(i for i, line in enumerate(rest) if line.strip())
+            )
+        table = [record for _, record in records[begin:]]
+        if is_even(table) and len(table[-1]) > 1:
+            return counts[delimiter]
+    return counts[most_frequent(lines, delimiters)]
+
+
+def most_frequent(lines: Sequence[str], delimiters: str) -> str:
+    """The delimiter of lines that none of them splits evenly; the first ones decide."""
+    return max(delimiters[::-1], key="".join(lines[:20]).count)
+
+
+def first_of_table(records: Sequence[Record], comments: Sequence[bool]) -> int:
+    """Index of the first record that is part of the table: the names of the columns, or data."""
+    width = max(Counter(len(record) for _, record in records).items(), default=(0, 0), key=lambda n: n[::-1])[
+        0
+    ]
+    if width < 2:
+        return 0
+
+    def is_above(i: int) -> bool:
+        record = records[i][1]
+        title = _filled(record) <= 1 and not any(map(looks_numeric, record))
+        return comments[i] or len(record) < width or title
+
+    begin = 0
+    while begin < len(records) - 1 and is_above(begin):
+        begin += 1
+    if begin and any(map(looks_numeric, records[begin][1])):
+        names = records[begin - 1][1]  # pandas leaves the first one empty, R leaves it out
+        if width - 1 <= len(names) <= width and _filled(names) >= width - 1 and len(names) > 1:
+            return begin - 1
+    return begin
+
+
+def _filled(record: Sequence[str]) -> int:
+    return sum(1 for cell in record if cell.strip())
+
+
+def said_of(above: Sequence[str]) -> str:
+    """A note on lines that were left out above a table."""
+    texts = [line.strip() for line in above if line.strip() and not _SEPARATOR_LINE.fullmatch(line)]
+    if not texts:
+        return ""
+    example = repr(shortened(texts[0], 40))
+    if len(texts) == 1:
+        return f"A line above the table was left out: {example}."
+    return f"{len(texts)} lines above the table were left out: {example}, ..."
+
+
+def marked_off(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a table, without the mark of a comment before its names."""
+    waiting = True
+    for line in lines:
+        marked = waiting and line.startswith("#")
+        waiting = waiting and not line.strip()
+        yield _MARK.sub("", line, count=1) if marked else line
+
+
+def is_even(records: Sequence[Sequence[str]]) -> bool:
+    """Whether all records have the same length, or the first is a header that `whole_header` completes."""
+    if not records:
+        return False
+    lengths = {len(record) for record in records[1:]} or {len(records[0])}
+    return len(lengths) == 1 and len(whole_header(records)) in lengths
+
+
+def whole_header(records: Sequence[Sequence[str]]) -> Sequence[str]:
+    """The first record, with an empty name where it has one name fewer than the others have fields.
+
+    R leaves out the name of the first column, which then holds a name for each
+    row; some programs end every line with a delimiter but that of the names.
+    """
+    names, below = records[0], records[1:]
+    if len(names) < 2 or any(len(record) != len(names) + 1 for record in below) or not below:
+        return names
+    if not any(record[-1].strip() for record in below):
+        return [*names, ""]
+    rows = [record[0] for record in below]
+    return ["", *names] if len(set(rows)) == len(rows) else names
