@@ -20,7 +20,7 @@ from .._flags import MOST_TILT, Cutoffs
 from .._progress import report_iteration
 from ..objectives import ResidualScale
 from ..rows import Rows
-from ..statistics import main_mode, subsample
+from ..statistics import effective_dimension, main_mode, subsample
 from .outlyingness import canonical_order, least_outlying
 from .plane import Plane, fit_limit, free_distances, plane_distances, row_cutoffs, weighted_plane
 
@@ -34,6 +34,8 @@ CONCENTRATIONS, REWEIGHTINGS = 15, 2
 SETTLED = 0.01
 #: The dimension at which rows are judged: at most so many, and so many rows of the start for each.
 MOST_AXES, ROWS_PER_AXIS = 20, 5
+#: Rows that tell over how many directions the noise is spread: to a few thousandths.
+DIMENSION_ROWS = 500
 #: A leverage cluster has at least this share of the rows.
 CLUSTER_SHARE = 0.05
 
@@ -72,7 +74,7 @@ class SubspaceFit:
     """The subspace of k components, and the one of at least k that rows are judged by.
 
     With the distances of all rows to the latter, their weights, and the path
-    of the Tl1 scale.
+    of the Tl1 scale; `noise_dimension` is NaN where there is too little noise to tell.
     """
 
     plane: Plane
@@ -81,6 +83,7 @@ class SubspaceFit:
     weights: Any
     path: tuple[float, ...]
     converged: bool
+    noise_dimension: float
 
 
 def fit_subspace(
@@ -157,7 +160,15 @@ def fit_subspace(
     found = assess(rows, plane, fitted, count, tol, balls)
     cutoffs = _cutoffs(rows, found, fitted, count, tol)
     plane = weighted_plane(rows, fitted, k) if muted.any() else first_axes(found.plane, k)
-    return SubspaceFit(plane, found, cutoffs, fitted, path, converged)
+    noise = noise_dimension(X[rows.gather_scores(fitted, index) > 0], found.plane)
+    return SubspaceFit(plane, found, cutoffs, fitted, path, converged, noise)
+
+
+def noise_dimension(fitted: Array, plane: Plane) -> float:
+    """Over how many directions the noise of rows of the fit is spread evenly; some of them tell."""
+    A = fitted[subsample(len(fitted), DIMENSION_ROWS)] - plane.center
+    lost = (1 + int(plane.live.sum())) / max(plane.n_fit, 1)
+    return effective_dimension(A - (A @ plane.W) @ plane.W.T, lost)
 
 
 def rounding_length(sample: Rows, count: int) -> float:
