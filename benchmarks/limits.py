@@ -137,7 +137,7 @@ def markdown(equal, unequal, draws, draws_unequal, n_peer):
         "New clean rows above the 99 % limits, in per cent (1 is right) ± standard error; 20 % bad rows in"
         f" the training data, k={K}; {draws} draws for each size, peers on {n_peer} of them. `limits` are"
         " those of `tl1pca.diagnostics.limits`, `flags` the cut-offs behind `flags_`, which are made for"
-        " the training rows.\n"
+        f" the training rows. Seeds from {FIRST_SEED} on, which were not looked at before.\n"
     )
     columns = {"limits, score": "score", "limits, orthogonal": "orthogonal"}
     more = {"flags, score": "flags score", "flags, orthogonal": "flags orthogonal"}
@@ -152,7 +152,8 @@ def markdown(equal, unequal, draws, draws_unequal, n_peer):
         " in per cent, it comes first: by the difference to its prediction from the other cells (`cell`); by"
         " the likelihood ratio for who knows the true covariance (`true model`) or even the size of the"
         " fault (`and size`), beyond which no rule can go; by the plain parts of the squared orthogonal"
-        f" distance; by those of classical PCA. Twenty rows of each of {draws} draws.\n"
+        " distance; by those of classical PCA. Where `true model` is below 95, the rows themselves do not tell"
+        f" more. Twenty rows of each of {draws} draws.\n"
     )
     labels = {
         "cell": "cell",
