@@ -152,8 +152,8 @@ def markdown(equal, unequal, draws, draws_unequal, n_peer):
         " in per cent, it comes first: by the difference to its prediction from the other cells (`cell`); by"
         " the likelihood ratio for who knows the true covariance (`true model`) or even the size of the"
         " fault (`and size`), beyond which no rule can go; by the plain parts of the squared orthogonal"
-        " distance; by those of classical PCA. Where `true model` is below 95, the rows themselves do not tell"
-        f" more. Twenty rows of each of {draws} draws.\n"
+        " distance; by those of classical PCA. Where `true model` is below 95, the rows themselves do not"
+        f" tell more. Twenty rows of each of {draws} draws.\n"
     )
     labels = {
         "cell": "cell",
