@@ -149,8 +149,8 @@ class Watch:
         heading = (
             f"{count} of {n} rows are beyond the {100 * self.level:g} % limits of "
             f"{self.name} with {self.k} component{'s' * (self.k != 1)} "
-            f"(score distance {found.limits.score:.4g}, orthogonal distance {found.limits.orthogonal:.4g}); by chance "
-            f"it would be about {2 * (1 - self.level) * n:.2g}."
+            f"(score distance {found.limits.score:.4g}, orthogonal distance {found.limits.orthogonal:.4g}); "
+            f"by chance it would be about {2 * (1 - self.level) * n:.2g}."
         )
         document = {
             "estimator": self.name,
