@@ -132,9 +132,9 @@ class Spikes:
         """
         rng, q = np.random.RandomState(0), len(self.fitted)
         normal = -ndtri((np.arange(count) + 0.5) / count)
-        scores, noise = (np.column_stack([rng.permutation(normal) for _ in range(q)]) for _ in range(2))
-        scores *= np.sqrt(rng.permutation(self.spreads(count))[:, None] * self.signal)
-        seen = np.sqrt(self.cosines) * scores + np.sqrt(self.noise) * noise
+        scores, noise = np.array([rng.permutation(normal) for _ in range(2 * q)]).reshape(2, q, count)
+        scores = np.sqrt(rng.permutation(self.spreads(count))[:, None] * self.signal) * scores.T
+        seen = np.sqrt(self.cosines) * scores + np.sqrt(self.noise) * noise.T
         off = (scores**2 @ (1 - self.cosines)) / max(self.n_off * self.noise, np.finfo(np.float64).tiny)
         return np.asarray((seen**2 / self.fitted).sum(axis=1)), np.asarray(off)
 
