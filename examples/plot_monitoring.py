@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.decomposition import PCA
 
-from tl1pca import TL1SubspacePCA
+from tl1pca import TL1CellPCA, TL1SubspacePCA
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import limits, suspects
 from tl1pca.displays import ContributionDisplay, ControlChartDisplay
@@ -43,7 +43,7 @@ plt.show()
 
 # %%
 # The limits are those of new rows: rows of the fit have pulled the subspace toward themselves, and lie
-# nearer. Classical PCA has learned the start-up as well, and its limit is wider by a third.
+# nearer. Classical PCA has learned the start-up as well, and its limit is wider by two thirds.
 
 classical = PCA(2).fit(past)
 for name, bounds in (
@@ -58,12 +58,16 @@ for name, bounds in (
 # -------------
 #
 # A bad cell moves the scores of its row, and through them the residuals of all columns: the parts of the
-# orthogonal distance (right) are smeared. Predicting each cell from the cells that are not suspect (left)
-# leaves one.
+# orthogonal distance (left) are smeared. Predicting each cell from the cells that are not suspect (middle)
+# leaves one. :class:`tl1pca.TL1CellPCA` repairs the cell: of what is left of the row (right), it adds nothing
+# to the distance, and the others add what is usual.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
-ContributionDisplay.from_estimator(pca, new, rows=60, ax=left)
-ContributionDisplay.from_estimator(pca, new, rows=60, kind="orthogonal", ax=right)
+cells = TL1CellPCA(2).fit(past)
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 3.6), layout="constrained")
+ContributionDisplay.from_estimator(pca, new, rows=60, kind="orthogonal", ax=left)
+ContributionDisplay.from_estimator(pca, new, rows=60, ax=middle)
+ContributionDisplay.from_estimator(cells, new, rows=60, kind="orthogonal", ax=right)
+right.set_title("after the repair of the cell")
 plt.show()
 
 # %%

@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, PowerTransformer, RobustScaler, StandardScaler
 
 from support import ESTIMATORS, gaussian, name, with_components
-from tl1pca import TL1SubspacePCA
+from tl1pca import EulerPCA, L1ReconstructionPCA, TL1CellPCA, TL1SubspacePCA
 from tl1pca._contributions import RowModel
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import contributions, distances, suspects
@@ -18,8 +18,6 @@ X = gaussian(120, 6)
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, PCA()], ids=name)
 def test_they_sum_to_the_squared_distances(estimator):
-    if hasattr(estimator, "cell_cutoff"):
-        pytest.skip("its distances are those of repaired rows, in units of the noise: see cell_residuals")
     pca = with_components(estimator, 2).fit(X)
     found = contributions(pca, X)
     sd, od = distances(X, pca)
@@ -81,6 +79,39 @@ def test_cells_are_conditional_residuals_of_the_normal_model():
         assert z[c] == pytest.approx((a[c] - weights @ a[others]) / np.sqrt(variance))
 
 
+def test_a_repaired_cell_adds_nothing_and_is_smeared_over_no_other():
+    X, _, axes = make_contaminated(200, 8, 2, kind="clean", random_state=0)
+    column = int(np.argmax((axes**2).sum(axis=1)))
+    X[3, column] += 30.0
+    X[5, 1] = np.nan
+    repaired = TL1CellPCA(2).fit(X)
+    found = contributions(repaired, X)
+    sd, od = distances(X, repaired)
+    np.testing.assert_allclose(found.score.sum(axis=1), sd**2, rtol=1e-10)
+    np.testing.assert_allclose(found.orthogonal.sum(axis=1), od**2, rtol=1e-10)
+    np.testing.assert_allclose(found.cell, repaired.cell_residuals(X))
+    assert found.orthogonal[3, column] == 0.0
+    assert found.orthogonal[3].max() < 3.3**2
+    (suspect,) = suspects(repaired, X[[3]])
+    assert suspect.column == f"x{column}"
+    assert abs(X[3, column] - 30.0 - suspect.expected) < 4.0
+    assert np.isnan(found.cell[5, 1])
+    assert found.orthogonal[5, 1] == 0.0
+    assert suspects(repaired, X[[5]]) == []
+    plain = np.delete(X, 5, axis=0)
+    smeared = contributions(PCA(2).fit(plain), plain).orthogonal[3]
+    assert np.delete(smeared, column).max() > 20
+
+
+def test_missing_cells_are_those_of_the_fit():
+    X = make_contaminated(120, 6, 2, kind="clean", random_state=0)[0]
+    X[4, 2] = np.nan
+    pca = L1ReconstructionPCA(2).fit(X)
+    found = contributions(pca, X)
+    np.testing.assert_allclose(found.orthogonal.sum(axis=1), distances(X, pca)[1] ** 2, atol=1e-10)
+    assert found.orthogonal[4, 2] == pytest.approx(0.0, abs=1e-20)
+
+
 def test_two_bad_cells_do_not_hide_each_other():
     X, _, axes = make_contaminated(300, 12, 2, kind="clean", random_state=0)
     pca = TL1SubspacePCA(2, random_state=0).fit(X)
@@ -116,6 +147,10 @@ def test_errors_and_rows_without_noise():
     pca = PCA(2).fit(X)
     with pytest.raises(ValueError, match="one row, got 2"):
         suspects(pca, X[:2])
+    with pytest.raises(ValueError, match=r"one row x is x.reshape\(1, -1\)"):
+        contributions(pca, X[0])
+    with pytest.raises(TypeError, match="EulerPCA has no components_"):
+        contributions(EulerPCA(2).fit(X), X)
     plane = np.random.default_rng(0).normal(size=(40, 2)) @ np.random.default_rng(1).normal(size=(2, 5))
     found = contributions(PCA(2).fit(plane), plane)
     assert np.isfinite(found.cell).all()

@@ -42,6 +42,15 @@ def test_the_true_number(method, unequal, n, d, k):
         assert choose_dimension(lambda _, rows=rows: rows, 15, method=method) == k
 
 
+def test_parallel_analysis_takes_no_further_components_for_noise():
+    """Whether most rows have a component is judged by the noise beyond the last one, not beyond the next."""
+    rng = np.random.default_rng(5)
+    Q = np.linalg.qr(rng.normal(size=(20, 10)))[0]
+    scores = rng.standard_t(3, size=(140, 10)) / np.sqrt(3)
+    rows = TrustedRows((scores * np.linspace(6, 3, 10)) @ Q.T + rng.normal(size=(140, 20)))
+    assert choose_dimension(lambda _: rows, 15, method="parallel") == 10
+
+
 def test_components_of_one_column_are_seen():
     X = RNG.normal(size=(150, 3)) @ (5.0 * np.eye(3, 12)) + RNG.normal(size=(150, 12))
     assert choose_dimension(lambda _: TrustedRows(X), 11) == 3

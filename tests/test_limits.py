@@ -11,25 +11,43 @@ from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import diagnose, distances, limits, monitor, orthogonal_limit
 
 
-def draw(n, d, seed, k=3, **options):
-    X, bad, axes = make_contaminated(n, d, k, fraction=0.2, random_state=seed, **options)
+def draw(n, d, seed, k=3, unequal=False, **options):
+    noise = 0.0 if unequal else 1.0
+    X, bad, axes = make_contaminated(n, d, k, fraction=0.2, noise=noise, random_state=seed, **options)
     rng = np.random.default_rng(seed)
-    new = (rng.normal(size=(1000, k)) * np.linspace(6, 3, k)) @ axes.T + rng.normal(size=(1000, d))
+    spread = np.sqrt(rng.uniform(0.25, 1.75, size=d)) if unequal else 1.0
+    if unequal:
+        X = X + spread * rng.normal(size=X.shape)
+    new = (rng.normal(size=(1000, k)) * np.linspace(6, 3, k)) @ axes.T + spread * rng.normal(size=(1000, d))
     return X, bad, new
 
 
-@pytest.mark.parametrize(("n", "d"), [(50, 10), (100, 50), (100, 200)])
-def test_new_clean_rows_exceed_the_limits_as_often_as_they_say(n, d):
+@pytest.mark.parametrize(
+    ("n", "d", "unequal"),
+    [(50, 10, False), (100, 50, False), (100, 200, False), (50, 200, False), (50, 200, True)],
+)
+def test_new_clean_rows_exceed_the_limits_as_often_as_they_say(n, d, unequal):
     shares = []
     for seed in range(30):
-        X, _, new = draw(n, d, seed)
+        X, _, new = draw(n, d, seed, unequal=unequal)
         pca = TL1SubspacePCA(3, random_state=0).fit(X)
         bounds = limits(pca, 0.99)
         sd, od = distances(new, pca)
         shares.append(((sd > bounds.score).mean(), (od > orthogonal_limit(sd, bounds)).mean()))
     score, orthogonal = 100 * np.mean(shares, axis=0)
-    assert 0.5 < score < 1.7
-    assert 0.5 < orthogonal < 1.7
+    assert 0.4 < score < 1.6
+    assert 0.5 < orthogonal < 1.5
+
+
+def test_the_directions_of_the_noise_are_kept_or_counted_from_the_rows():
+    X, bad, _ = draw(300, 40, 0, unequal=True)
+    pca = TL1SubspacePCA(3, random_state=0).fit(X)
+    variances = np.random.default_rng(0).uniform(0.25, 1.75, size=40)
+    want = (variances.sum() ** 2 / (variances**2).sum()) * 37 / 40
+    assert pca.noise_dimension_ == pytest.approx(want, rel=0.05)
+    assert limits(PCA(3).fit(X[~bad]), X=X[~bad]).orthogonal == pytest.approx(
+        limits(pca).orthogonal, rel=0.03
+    )
 
 
 def test_training_rows_have_limits_of_their_own():

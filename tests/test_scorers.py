@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import RobustScaler
 
-from tl1pca import TL1PCA, SparseLpPCA, TL1SubspacePCA
+from tl1pca import TL1, TL1PCA, Cauchy, Lp, ResidualPCA, SparseLpPCA, TL1SubspacePCA
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import principal_angles
 from tl1pca.scorers import predicted_cells
@@ -30,6 +31,20 @@ def test_a_search_over_methods_finds_the_robust_one(kind):
     search = GridSearchCV(pipe, grid, scoring=predicted_cells, cv=FOLDS).fit(X)
     assert type(search.best_params_["pca"]) is TL1SubspacePCA
     assert principal_angles(search.best_estimator_["pca"], axes.T)[0] < 10
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+def test_a_search_over_operators_and_their_parameter(seed):
+    X, _, axes = make_contaminated(200, 12, 2, kind="scattered", fraction=0.2, random_state=seed)
+    operators = {"operator": [Lp(p=2), Lp(p=1), Cauchy(c=1.0)]}
+    scales = {"operator__a": [0.1, 1.0, 10.0, 100.0]}
+    for pca, grid in ((ResidualPCA(2), operators), (ResidualPCA(2, operator=TL1()), scales)):
+        search = GridSearchCV(pca, grid, scoring=predicted_cells, cv=FOLDS).fit(X)
+        ((name, values),) = grid.items()
+        angles = [
+            principal_angles(clone(pca).set_params(**{name: value}).fit(X), axes.T)[0] for value in values
+        ]
+        assert principal_angles(search.best_estimator_, axes.T)[0] < min(angles) + 1.0 < max(angles)
 
 
 def test_the_likelihood_of_scikit_learn_takes_the_largest_model():

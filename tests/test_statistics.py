@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tl1pca.statistics import NORMAL_CONSISTENCY, tl1_scale, weighted_median
+from tl1pca.statistics import NORMAL_CONSISTENCY, effective_dimension, tl1_scale, weighted_median
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12))
@@ -47,3 +47,17 @@ def test_normal_consistency():
 def test_columns_are_independent():
     U = np.abs(np.random.default_rng(2).normal(size=(50, 4))) * [1, 1e-8, 1e8, 0]
     np.testing.assert_allclose(tl1_scale(U), [float(tl1_scale(u)) for u in U.T], rtol=1e-10)
+
+
+@pytest.mark.parametrize(("n", "d"), [(30, 200), (400, 20)])
+def test_effective_dimension_is_that_of_the_true_covariance(n, d):
+    rng = np.random.default_rng(0)
+    variances = rng.uniform(0.1, 3.0, size=d)
+    want = variances.sum() ** 2 / (variances**2).sum()
+    found = [
+        effective_dimension(rng.normal(size=(n, d)) * np.sqrt(variances) * 1e200, 0.0) for _ in range(50)
+    ]
+    assert np.mean(found) == pytest.approx(want, rel=0.03)
+    assert np.isnan(effective_dimension(np.zeros((20, 3)), 0.0))
+    assert np.isnan(effective_dimension(np.ones((4, 3)), 0.5))
+    assert effective_dimension(np.outer(rng.normal(size=50), [1.0, 0.0]), 0.0) == pytest.approx(1.0, abs=0.05)

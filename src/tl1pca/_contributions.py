@@ -27,7 +27,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri, ndtri
 
 from ._arrays import to_numpy
-from ._pipelines import feature_names, in_given_units, inner_rows, origins, split
+from ._pipelines import (
+    check_components,
+    feature_names,
+    in_given_units,
+    inner_rows,
+    numbers,
+    observed_numbers,
+    origins,
+    split,
+)
 
 Array = NDArray[Any]
 
@@ -99,8 +108,9 @@ def contributions(estimator: Any, X: ArrayLike) -> Contributions:
 
     Notes
     -----
-    `TL1CellPCA` judges cells itself: its `cell_residuals` are the answer there,
-    and its distances, of repaired rows in units of the noise, are no sum of these.
+    `TL1CellPCA` judges cells itself. Its distances are of repaired rows and in
+    deviations, and so are the contributions: a bad cell adds nothing to them
+    and is smeared over no other column; `cell` are its `cell_residuals`.
 
     See Also
     --------
@@ -121,12 +131,8 @@ def contributions(estimator: Any, X: ArrayLike) -> Contributions:
     >>> int(np.argmax(np.abs(found.cell)))
     7
     """
-    model, rows, order, n_given = _open(estimator, X)
-    A = rows - model.mean
-    cell, predicted = model.predicted(A)
-    for i in np.flatnonzero(np.abs(cell).max(axis=1) > _limit(rows.shape[1])):
-        found = suspect_cells(model, rows[i], _limit(rows.shape[1]), MOST)
-        cell[i], predicted[i] = model.repaired(A[i], found)
+    rows, order, n_given = _open(estimator, X)
+    score, orthogonal, cell, predicted = _parts(split(estimator)[1], rows)
 
     def given(values: Array) -> Array:
         out = np.zeros((len(values), n_given))
@@ -134,8 +140,8 @@ def contributions(estimator: Any, X: ArrayLike) -> Contributions:
         return out
 
     return Contributions(
-        given(model.score_parts(A)),
-        given(model.residuals(A) ** 2),
+        given(score),
+        given(orthogonal),
         given(cell),
         in_given_units(estimator, predicted, n_given),
         feature_names(estimator, n_given),
@@ -174,11 +180,18 @@ def suspects(estimator: Any, row: ArrayLike, *, level: float = LEVEL, most: int 
     >>> [suspect.column for suspect in suspects(pca, X[1:2] + [0.0, 0.0, 2.0, 0.0])]
     ['x2']
     """
-    model, rows, order, n_given = _open(estimator, row)
+    rows, order, n_given = _open(estimator, row)
     if len(rows) != 1:
         raise ValueError(f"suspects takes one row, got {len(rows)}.")
-    found = suspect_cells(model, rows[0], _limit(rows.shape[1], level), most)
-    deviations, predicted = model.repaired(rows[0] - model.mean, found)
+    pca, limit = split(estimator)[1], _limit(rows.shape[1], level)
+    if hasattr(pca, "_row_parts"):
+        *_, deviations, predicted = (part[0] for part in pca._row_parts(rows))
+        size = np.nan_to_num(np.abs(deviations))
+        found = [int(c) for c in np.argsort(-size, kind="stable")[:most] if size[c] > limit]
+    else:
+        model = RowModel.of(pca)
+        found = suspect_cells(model, rows[0], limit, most)
+        deviations, predicted = model.repaired(rows[0] - model.mean, found)
     there = np.asarray(row, dtype=np.float64)[0]
     expected = in_given_units(estimator, predicted[None], n_given)[0]
     names = feature_names(estimator, n_given)
@@ -193,14 +206,31 @@ def _limit(d: int, level: float = LEVEL) -> float:
     return float(ndtri(1 - (1 - level) / (2 * d)))
 
 
-def _open(estimator: Any, X: ArrayLike) -> tuple[RowModel, Array, Array, int]:
-    """The model of the last step, its rows, and the columns of X behind its columns."""
-    pca = split(estimator)[1]
-    n_given = np.shape(X)[1]
+def _open(estimator: Any, X: ArrayLike) -> tuple[Array, Array, int]:
+    """The rows as the last step sees them, and the columns of X behind its columns."""
+    pca, shape = split(estimator)[1], np.shape(X)
+    check_components(pca, "a contribution")
+    if len(shape) != 2:
+        raise ValueError(f"X must have rows and columns, got shape {shape}; one row x is x.reshape(1, -1).")
+    n_given = shape[1]
     seen: Any = inner_rows(estimator, X)
-    foreign = hasattr(seen, "__array_namespace__") or hasattr(seen, "detach")
-    rows = np.asarray(to_numpy(seen) if foreign else seen, dtype=np.float64)
-    return RowModel.of(pca), rows, origins(estimator, n_given), n_given
+    if hasattr(seen, "__array_namespace__") or hasattr(seen, "detach"):
+        seen = to_numpy(seen)
+    rows = (observed_numbers if hasattr(pca, "_row_parts") else numbers)(pca, seen)
+    return rows.astype(np.float64), origins(estimator, n_given), n_given
+
+
+def _parts(pca: Any, rows: Array) -> tuple[Array, ...]:
+    """What columns add to the two squared distances, and the deviations and predictions of all cells."""
+    if hasattr(pca, "_row_parts"):  # it repairs rows itself
+        own: tuple[Array, ...] = pca._row_parts(rows)
+        return own
+    model, limit = RowModel.of(pca), _limit(rows.shape[1])
+    A = rows - model.mean
+    cell, predicted = model.predicted(A)
+    for i in np.flatnonzero(np.abs(cell).max(axis=1) > limit):
+        cell[i], predicted[i] = model.repaired(A[i], suspect_cells(model, rows[i], limit, MOST))
+    return model.score_parts(A), model.residuals(A) ** 2, cell, predicted
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import betaincinv, chdtr, chdtrc, chdtri, fdtrc, fdtri, polygamma
+from scipy.special import betaincinv, chdtr, chdtrc, chdtri, fdtrc, ndtri
 
 Array = NDArray[Any]
 
@@ -40,6 +40,8 @@ class Training:
     variances : ndarray of shape (k,)
         Of the scores.
     n_features : int
+    noise_dimension : float
+        Directions over which the noise is spread evenly, at most.
     """
 
     score_distances: Array
@@ -47,6 +49,7 @@ class Training:
     fitted: Array
     variances: Array
     n_features: int
+    noise_dimension: float
 
     @property
     def n_rows(self) -> int:
@@ -72,125 +75,183 @@ class Spikes:
 
     Attributes
     ----------
-    variances : ndarray of shape (k,)
-        Of the scores of new rows: e c^2 + s.
-    absorbed : float
-        Share of the noise that the components have taken from the rows of the fit.
-    tilt : float
-        Signal off the fitted plane, over the noise.
+    fitted : ndarray of shape (q,)
+        Variances of the scores of the rows of the fit, of components that have any.
+    signal, cosines : ndarray of shape (q,)
+        e and c^2.
+    noise : float
+        s.
+    n_off : int
+        d - k.
+    n_rows : int
     """
 
-    variances: Array
-    absorbed: float
-    tilt: float
+    fitted: Array
+    signal: Array
+    cosines: Array
+    noise: float
+    n_off: int
+    n_rows: int
 
-    def shares(self, fit: Training) -> Array:
-        """Variances of the scores of new rows over the fitted ones, of components that have a variance."""
-        live = fit.variances > 1e-20 * fit.variances.max(initial=0.0)
-        return np.asarray(self.variances[live] / fit.variances[live])
+    @property
+    def variances(self) -> Array:
+        """Of the scores of new rows."""
+        return np.asarray(self.signal * self.cosines + self.noise)
+
+    @property
+    def seen(self) -> float:
+        """Mean squared score distance of new rows."""
+        return float((self.variances / self.fitted).sum())
+
+    @property
+    def tilt(self) -> float:
+        """Mean signal off the fitted plane, over the noise."""
+        off = float((self.signal * (1 - self.cosines)).sum())
+        return off / (self.n_off * self.noise) if off > 0 else 0.0
+
+    @property
+    def absorbed(self) -> float:
+        """Share of the noise that the components have taken from the rows of the fit."""
+        if self.noise <= 0:
+            return 0.0
+        return min(float((1 + self.noise / self.signal).sum()) / (self.n_rows - 1), 0.5)
+
+    def spreads(self, count: int) -> Array:
+        """Equally likely ratios, true over fitted variance of a signal, of any direction in the plane.
+
+        The fitted one is uncertain: one over chi-square(n - q)/(n - 1), as in Hotelling's T2.
+        """
+        n, q = self.n_rows, len(self.fitted)
+        return np.asarray((n - 1) / chdtri(n - q, (np.arange(count) + 0.5) / count))
+
+    def new_rows(self, count: int = 512) -> tuple[Array, Array]:
+        """Squared score distances of new rows, and what the tilt adds to their squared orthogonal ones.
+
+        The latter over the mean of the noise. The rows are drawn once and for
+        all, every coordinate spread evenly over its law.
+        """
+        rng, q = np.random.RandomState(0), len(self.fitted)
+        normal = -ndtri((np.arange(count) + 0.5) / count)
+        scores, noise = np.array([rng.permutation(normal) for _ in range(2 * q)]).reshape(2, q, count)
+        scores = np.sqrt(rng.permutation(self.spreads(count))[:, None] * self.signal) * scores.T
+        seen = np.sqrt(self.cosines) * scores + np.sqrt(self.noise) * noise.T
+        off = (scores**2 @ (1 - self.cosines)) / max(self.n_off * self.noise, np.finfo(np.float64).tiny)
+        return np.asarray((seen**2 / self.fitted).sum(axis=1)), np.asarray(off)
 
 
 def spikes_of(fit: Training, noise_mean: float) -> Spikes:
     """The effects of noise on the components, for the mean of the squared orthogonal distances."""
     d, k, n = fit.n_features, len(fit.variances), fit.n_rows
-    values, s = fit.variances.astype(np.float64), noise_mean / max(d - k, 1)
+    values = fit.variances[fit.variances > 1e-20 * fit.variances.max(initial=0.0)].astype(np.float64)
+    s = noise_mean / max(d - k, 1)
     if s <= 0 or d <= k:
-        return Spikes(values, 0.0, 0.0)
+        return Spikes(values, values, np.ones(len(values)), 0.0, max(d - k, 1), n)
     g = (d - k) / (n - 1)
     b = values + s - s * g
     root = b * b - 4 * values * s
     e = 0.5 * (b + np.sqrt(np.maximum(root, 0.0))) - s
     # Below the threshold of detection the axis is random, and the noise is all there is.
-    seen = (root > 0) & (e > s * np.sqrt(g))
-    e = np.where(seen, e, s * np.sqrt(g))
-    cosine2 = np.where(seen, (1 - g * (s / e) ** 2) / (1 + g * s / e), 0.0)
-    lost = float((g * s * (e + s) / e).sum())
-    return Spikes(e * cosine2 + s, min(lost / noise_mean, 0.5), float((e * (1 - cosine2)).sum()) / noise_mean)
+    found = (root > 0) & (e > s * np.sqrt(g))
+    e = np.where(found, e, s * np.sqrt(g))
+    cosines = np.where(found, (1 - g * (s / e) ** 2) / (1 + g * s / e), 0.0)
+    return Spikes(values, e, cosines, s, d - k, n)
 
 
 def stretches(fit: Training, spikes: Spikes) -> Array:
     """Squared orthogonal distance of every training row over what it would be if the plane were known."""
     n = fit.n_rows
     squares = fit.score_distances**2
-    usual = float(spikes.shares(fit).sum())
+    usual, tilt = spikes.seen, spikes.tilt
     mean = float(squares[fit.fitted].mean())
     leverage = 1 / n + squares * (spikes.absorbed / mean if mean > 0 else 0.0)
-    tilt = 1 / n + squares * (spikes.tilt / usual if usual > 0 else 0.0)
-    return np.where(fit.fitted, 1 - np.minimum(leverage, 1 - 0.5 / n), 1 + tilt)
+    lengthened = 1 + 1 / n + squares * (tilt / usual if usual > 0 else 0.0)
+    return np.where(fit.fitted, 1 - np.minimum(leverage, 1 - 0.5 / n), lengthened)
 
 
 def noise_of(fit: Training) -> Noise:
     """Size and degrees of freedom of the orthogonal distances of the rows that are no outliers.
 
     All training rows are looked at, as a fit may have left out good ones, and
-    without the tail its size would be too small. The degrees of freedom come
-    from the variance of the logarithm, trigamma(h/2) for chi-square, and are
-    at most those of equal noise in all columns.
+    without the tail its size would be too small. The degrees of freedom are the
+    directions of the noise, or fewer where the squares below the truncation
+    vary by more than that and chance explain: rows may differ in their noise.
     """
-    most = max(fit.n_features - len(fit.variances), 1)
     raw = fit.orthogonal_distances**2
     near = fit.fitted & (raw > 0)
     if np.count_nonzero(near) < 3:
-        return Noise(0.0, float(most))
+        return Noise(0.0, fit.noise_dimension)
     mean = float(raw[near].mean())
     for _ in range(50):
         squares = raw / stretches(fit, spikes_of(fit, mean))
-        dof = _dof_of_log_variance(float(np.log(squares[near]).var(ddof=1)), most)
-        edge = float(chdtri(dof, 1 - TRUNCATION))
-        # E[D; D < q] is the distribution function with two more degrees of freedom.
-        kept = float(chdtr(dof + 2, edge)) / TRUNCATION
-        before, mean = mean, float(squares[near].mean()) / kept
+        middle = float(squares[near].mean())
+        dof = _dof_of_variance(float((squares[near] / middle).var(ddof=1)), fit.noise_dimension, near.sum())
+        edge, kept, _ = _truncated(dof)
+        before, mean = mean, middle / kept
         if abs(mean - before) <= 1e-9 * mean:
             break
-        near = (raw > 0) & (squares <= mean * edge / dof)
+        near = (raw > 0) & (squares <= mean * edge)
     return Noise(mean, dof)
 
 
-def _dof_of_log_variance(variance: float, most: int) -> float:
-    if variance <= polygamma(1, most / 2):
-        return float(most)
-    if variance >= polygamma(1, 0.5):
+def _truncated(dof: float) -> tuple[float, float, float]:
+    """Of chi-square(dof)/dof below its truncation: the edge, the mean, the variance over its square."""
+    edge = float(chdtri(dof, 1 - TRUNCATION))
+    # E[D; D < q] is the distribution function with two more degrees of freedom, E[D^2; D < q] with four.
+    mean = float(chdtr(dof + 2, edge)) / TRUNCATION
+    square = (1 + 2 / dof) * float(chdtr(dof + 4, edge)) / TRUNCATION
+    return edge / dof, mean, square / mean**2 - 1
+
+
+def _dof_of_variance(variance: float, most: float, n: int) -> float:
+    """Degrees of freedom whose truncated law has the squared coefficient of variation of n values."""
+    usual = _truncated(most)[2]
+    apart = np.log(max(variance / usual, 1.0))
+    if apart**2 <= 2 / n:
+        return most
+    # The logarithm of a variance varies by 2/n: as much is taken off its square (James and Stein).
+    shrunk = usual * np.exp(apart - 2 / (n * apart))
+    if shrunk >= _truncated(1.0)[2]:
         return 1.0
-    return float(brentq(lambda h: polygamma(1, h / 2) - variance, 1.0, float(most)))
+    return float(brentq(lambda h: _truncated(h)[2] - shrunk, 1.0, most))
 
 
 def score_limit(fit: Training, noise: Noise, level: float, new: bool) -> float:
-    """Largest score distance at a level: F for new rows, beta for those of the fit."""
+    """Largest score distance at a level: Hotelling's F for new rows, beta for those of the fit."""
     n, k = fit.n_rows, len(fit.variances)
     if n - k < 2:
         return float("inf")
     if not new:
         return float(np.sqrt((n - 1) ** 2 / n * betaincinv(k / 2, (n - k - 1) / 2, level)))
-    share = spikes_of(fit, noise.mean).shares(fit)
-    if not len(share):
+    spikes = spikes_of(fit, noise.mean)
+    if not len(spikes.fitted):
         return float("inf")
+    signal, spreads = spikes.signal * spikes.cosines, spikes.spreads(200)[:, None]
+    shares = (1 + 1 / n) * (signal * spreads + spikes.noise) / spikes.fitted
     # A sum of squares with unequal variances is close to a chi-square of these degrees of freedom.
-    size, dof = (share**2).sum() / share.sum(), share.sum() ** 2 / (share**2).sum()
-    factor = size * dof * (n * n - 1) / (n * (n - dof))
-    return float(np.sqrt(factor * fdtri(dof, n - dof, level)))
+    total, squares = shares.sum(axis=1), (shares**2).sum(axis=1)
+    size, dof = squares / total, total**2 / squares
+    return float(np.sqrt(brentq(lambda c: float(chdtrc(dof, c / size).mean()) - (1 - level), 0.0, 1e9)))
 
 
 def orthogonal_limit(fit: Training, noise: Noise, level: float, new: bool) -> float:
-    """Largest orthogonal distance at a level, for a row with an average score distance.
+    """Largest orthogonal distance at a level; for new rows that of a row in the middle of the scores.
 
-    For new rows it is stretched by ``(1 + (1 + SD^2)/n) / (1 + (1 + k)/n)``
-    where that exceeds one, and holds its level on average over the rows.
+    The limit of other new rows is longer by the root of ``1 + SD^2/(n + 1)``,
+    and with that the level holds on average over the rows.
     """
     n, k, h = fit.n_rows, len(fit.variances), noise.dof
     if noise.mean <= 0:
         return 0.0
-    squares = chdtri(k, (np.arange(200) + 0.5) / 200)
     spikes = spikes_of(fit, noise.mean)
     if new:
-        tilt = 1 + 1 / n + squares * (spikes.tilt / k)
-        seen = squares * (float(spikes.shares(fit).sum()) / k)
-        stretch = np.maximum((1 + (1 + seen) / n) / (1 + (1 + k) / n), 1.0)
+        seen, tilt = spikes.new_rows()
+        longer = (1 + seen / (n + 1)) / (1 + 1 / n + tilt)
     else:
-        tilt = 1 - np.minimum(1 / n + squares * (spikes.absorbed / k), 1 - 0.5 / n)
-        stretch = np.ones_like(squares)
+        squares = chdtri(k, (np.arange(200) + 0.5) / 200)
+        longer = 1 / (1 - np.minimum(1 / n + squares * (spikes.absorbed / k), 1 - 0.5 / n))
 
     def excess(c: float) -> float:
-        above = fdtrc(h, h * n, c * stretch / tilt) if new else chdtrc(h, h * c * stretch / tilt)
+        above = fdtrc(h, h * n, c * longer) if new else chdtrc(h, h * c * longer)
         return float(above.mean()) - (1 - level)
 
     return float(np.sqrt(noise.mean * brentq(excess, 1e-3, 1e4)))

@@ -79,6 +79,15 @@ def _known_name(name: str, known: dict[str, str]) -> str:
     return known[max(ends, key=len)] if ends else name
 
 
+def check_components(pca: Any, asked: str) -> None:
+    """An error for what has no components in the space of its rows."""
+    if not hasattr(pca, "components_") or not hasattr(pca, "mean_"):
+        raise TypeError(
+            f"{type(pca).__name__} has no components_ and mean_; {asked} needs both, "
+            "as the estimators of tl1pca that fit a subspace and scikit-learn's PCA have."
+        )
+
+
 def numbers(pca: Any, rows: Any) -> Array:
     """Rows as a checked array of numbers for a fitted PCA.
 

@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _limits
 from ._arrays import to_numpy
-from ._contributions import Contributions, Suspect, contributions, suspects
+from ._contributions import Contributions, RowModel, Suspect, contributions, suspects
 from ._flags import Cutoffs, Flag, cutoffs, excess, flags, orthogonal_limit
 from ._pipelines import inner_rows, numbers, observed_numbers, split
 from ._subspace import row_distances
 from .rows import as_predictable
 from .rows.lazy import is_dask
+from .statistics import effective_dimension
 
 __all__ = [
     "Contributions",
@@ -103,9 +104,14 @@ def distances(X: ArrayLike, fitted: Fitted) -> tuple[Array, Array]:
     """
     pca: Any = split(fitted)[1]
     data = inner_rows(fitted, X)
-    if isinstance(data, list | tuple | np.ndarray) or (hasattr(data, "columns") and not is_dask(data)):
+    if _at_hand(data):
         data = (observed_numbers if hasattr(pca, "_row_distances") else numbers)(pca, data)
     return as_predictable(data).map_blocks(row_distances(pca))
+
+
+def _at_hand(data: Any) -> bool:
+    """Whether the rows are in memory, as an array or what becomes one."""
+    return isinstance(data, list | tuple | np.ndarray) or (hasattr(data, "columns") and not is_dask(data))
 
 
 def diagnose(fitted: Fitted, X: ArrayLike) -> Diagnostics:
@@ -236,11 +242,7 @@ def _bounds(fit: _limits.Training, level: float, kind: str) -> Cutoffs:
     score, orthogonal = (
         limit(fit, noise, level, new) for limit in (_limits.score_limit, _limits.orthogonal_limit)
     )
-    if not new:
-        return Cutoffs(score, orthogonal)
-    # That limit is for a row at a usual score distance; `Cutoffs` has that of a row in the middle.
-    tilt = fit.n_rows + 1.0
-    return Cutoffs(score, orthogonal / float(np.sqrt(1 + len(fit.variances) / tilt)), tilt)
+    return Cutoffs(score, orthogonal, fit.n_rows + 1.0 if new else np.inf)
 
 
 def _training(estimator: Any, X: ArrayLike | None) -> _limits.Training:
@@ -267,7 +269,22 @@ def _training(estimator: Any, X: ArrayLike | None) -> _limits.Training:
             f"{n} rows in the fit are too few for limits with {len(variances)} components; "
             f"at least {least} are needed."
         )
-    return _limits.Training(sd, od, weights > 0, variances, int(np.shape(pca.components_)[1]))
+    d = int(np.shape(pca.components_)[1])
+    if rows is None:
+        directions = getattr(pca, "noise_dimension_", np.nan)
+    else:
+        directions = _noise_dimension(pca, rows, weights > 0)
+    most = float(max(d - len(variances), 1))
+    return _limits.Training(sd, od, weights > 0, variances, d, float(np.fmin(directions, most)))
+
+
+def _noise_dimension(pca: Any, rows: Any, fitted: Array) -> float:
+    """Directions over which the noise is spread evenly; NaN for rows whose distances are no plain lengths."""
+    if hasattr(pca, "_row_distances") or not _at_hand(rows):
+        return float("nan")
+    model, A = RowModel.of(pca), np.asarray(numbers(pca, rows), dtype=np.float64)[fitted]
+    lost = (1 + len(model.components)) / max(len(A), 1)
+    return effective_dimension(model.residuals(A - model.mean), lost)
 
 
 @dataclass(frozen=True)

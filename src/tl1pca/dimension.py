@@ -138,8 +138,10 @@ class Count:
 def _count(rows: TrustedRows, k: int, most: int, method: str, seed: int) -> Count:
     few = rows.limited()
     if method == "parallel":  # the smaller k have been looked at
-        first = 0 if k == 1 else k
-        claimed = first + parallel_analysis(few, k + 1, first=first, seed=seed).count
+        claimed = 0 if k == 1 else k
+        # To the first that is not above the null: what is left then is noise, by which `common` judges.
+        while claimed < most and parallel_analysis(few, claimed + 1, first=claimed, seed=seed).count:
+            claimed += 1
     else:
         # Beyond k + 1: the error may rise at first, as one component of ten predicts little.
         found = cross_validation(few, min(2 * k + 10, most), seed=seed)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._pipelines import inner_rows, split
+from ._pipelines import check_components, inner_rows, split
 from .dimension import predicted_cell_errors
 from .statistics import main_mode
 
@@ -56,11 +56,7 @@ def predicted_cells(estimator: Any, X: ArrayLike, y: object = None) -> float:
     {'n_components': 3}
     """
     pca, data = split(estimator)[1], inner_rows(estimator, X)
-    if not hasattr(pca, "components_") or not hasattr(pca, "mean_"):
-        raise TypeError(
-            f"{type(pca).__name__} has no components_ and mean_; predicted_cells needs both, "
-            "as the estimators of tl1pca and scikit-learn's PCA have."
-        )
+    check_components(pca, "predicted_cells")
     values = np.asarray(data, dtype=np.float64)
     judged = np.isfinite(values)
     if not judged.all():

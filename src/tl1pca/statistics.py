@@ -246,3 +246,37 @@ def _truncation_correction(window: float) -> float:
     """Variance of a normal sample over that of its values within `window` standard deviations."""
     density = np.exp(-0.5 * window**2) / np.sqrt(2.0 * np.pi)
     return float(1.0 / (1.0 - 2.0 * window * density / (2.0 * float(ndtr(window)) - 1.0)))
+
+
+def effective_dimension(residuals: Array, lost: float) -> float:
+    """Directions over which residuals are spread evenly: (tr S)^2 / tr S^2 of their covariance S.
+
+    Free of the bias of few rows (Bai and Saranadasa, 1996): the squares of
+    an estimated covariance are too large.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (n, d)
+    lost : float
+        Share of their degrees of freedom that the mean and the plane have taken.
+
+    Returns
+    -------
+    float
+        At least one; NaN where too few rows tell.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=(400, 8)) * [2, 2, 2, 2, 0, 0, 0, 0]
+    >>> round(effective_dimension(rows, 0.0))
+    4
+    """
+    f = len(residuals) * (1.0 - lost)
+    size = float(np.abs(residuals).max(initial=0.0))
+    if f < 3 or size == 0:
+        return float("nan")
+    R = np.asarray(residuals, dtype=np.float64) / size
+    G = R @ R.T if len(R) < R.shape[1] else R.T @ R
+    first, second = float(np.trace(G)), float((G * G).sum())
+    second = (second - first**2 / f) * f * f / ((f - 1) * (f + 2))
+    return max(1.0, first**2 / second) if second > 0 else float("nan")

@@ -133,6 +133,22 @@ def test_explain_names_the_cell(files, run):
     assert "Cells that do not fit the others of the row:" in text
 
 
+@pytest.mark.parametrize("method", ["cell", "stream"])
+def test_rows_with_gaps_are_judged_by_what_they_have(files, run, tmp_path, method):
+    _, new, rows = files
+    model = tmp_path / "gaps.npz"
+    assert run("fit", tmp_path / "train.csv", "-k", 2, "--method", method, "--model", model).code == 0
+    rows.iloc[7, 2] = np.nan
+    rows.iloc[4, 5] = np.nan
+    rows.to_csv(new, index=False)
+    done = run("monitor", model, new, "--all", "--json")
+    assert done.code in (0, 3)
+    assert json.loads(done.out)["rows"] == 20
+    (first, other) = json.loads(run("explain", model, new, "row 5", "row 8", "--json").out)["rows"]
+    assert first["cells"][0]["column"] == "c"
+    assert other["suspect_cells"] == 0
+
+
 def test_explain_a_row_far_out_as_a_whole(files, run):
     model, new, rows = files
     pca = tl1pca.load(model)

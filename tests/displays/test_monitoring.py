@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tl1pca import TL1SubspacePCA, select_n_components
+from tl1pca import TL1CellPCA, TL1SubspacePCA, select_n_components
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import contributions
 from tl1pca.displays import ContributionDisplay, ControlChartDisplay, SelectionDisplay
@@ -55,9 +55,19 @@ def test_contributions_of_one_row(new, render, kind):
     found = getattr(contributions(pca, rows), kind)[40]
     widths = [bar.get_width() for bar in drawn.bars_]
     assert np.abs(widths[-1]) == np.abs(found).max()
+    assert drawn.ax_.get_title() == "row 41"
     np.testing.assert_allclose(sorted(widths), sorted(found))
     if kind == "cell":
         assert drawn.ax_.get_yticklabels()[-1].get_text() == "x5"
+
+
+def test_a_missing_cell_of_a_repaired_row_has_no_bar(new, render):
+    rows = new[1].copy()
+    rows[40, 2] = np.nan
+    drawn = render(ContributionDisplay.from_estimator(TL1CellPCA(2).fit(rows), rows, rows=40))
+    widths = {tick.get_text(): bar.get_width() for tick, bar in zip(drawn.ax_.get_yticklabels(), drawn.bars_)}
+    assert widths["x2"] == 0.0
+    assert np.isfinite(list(widths.values())).all()
 
 
 def test_mean_of_rows_and_errors(new, render):

@@ -29,12 +29,12 @@ def command(
     the row, with the value that these predict. A row without such cells is
     unusual as a whole: the columns that take it farthest out are named.
     """
-    from ._data import read
+    from ._data import read, takes_missing
     from ._models import load
     from ._terminal import Sheet, emit, show
 
     fitted = load(model)
-    table = read(data, reading, fitted)
+    table = read(data, reading, fitted, takes_missing(fitted))
     documents = []
     for i in [find(table, name) for name in row]:
         document = explained(fitted, table, i)

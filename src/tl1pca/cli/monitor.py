@@ -62,7 +62,7 @@ def command(
     Ends with exit code 3 if a row is beyond a limit, 0 if none is.
     """
     from .._pipelines import split
-    from ._data import frame, read
+    from ._data import frame, read, takes_missing
     from ._models import load
     from ._outputs import check_output
 
@@ -77,10 +77,11 @@ def command(
             f"{type(split(fitted)[1]).__name__} keeps nothing of the rows it was fitted to, on which the "
             "limits rest; give them with --training, or fit with --method subspace."
         )
-    known = None if training is None else frame(read(training, reading, fitted), fitted)
+    gaps = takes_missing(fitted)
+    known = None if training is None else frame(read(training, reading, fitted, gaps), fitted)
     watch = Watch(fitted, level, known, every, model if learn else None)
     if not follow:
-        alarms = watch.show(read(data, reading, fitted), output)
+        alarms = watch.show(read(data, reading, fitted, gaps), output)
         raise typer.Exit(ALARM if alarms else 0)
     if output.out is not None or output.json:
         raise typer.BadParameter("--follow prints rows as they come; --out and --json are for a whole file.")
@@ -147,9 +148,9 @@ class Watch:
         n, count = len(beyond), int(beyond.sum())
         heading = (
             f"{count} of {n} rows are beyond the {100 * self.level:g} % limits of "
-            f"{self.name} with {self.k} components (score distance {found.limits.score:.4g}, "
-            f"orthogonal distance {found.limits.orthogonal:.4g}); by chance it would be "
-            f"about {2 * (1 - self.level) * n:.2g}."
+            f"{self.name} with {self.k} component{'s' * (self.k != 1)} "
+            f"(score distance {found.limits.score:.4g}, orthogonal distance {found.limits.orthogonal:.4g}); "
+            f"by chance it would be about {2 * (1 - self.level) * n:.2g}."
         )
         document = {
             "estimator": self.name,
@@ -176,13 +177,9 @@ class Watch:
         save(self.fitted, model)
 
     def _cells(self, table: Table, i: int) -> str:
-        import numpy as np
-
         from ..diagnostics import suspects
         from ._data import frame
 
-        if np.isnan(table.values[i]).any():
-            return ""
         rows = frame(table, self.fitted)
         one = rows.iloc[[i]] if hasattr(rows, "iloc") else rows[[i]]
         return ", ".join(cell.column for cell in suspects(self.fitted, one, most=3))
@@ -204,9 +201,10 @@ def growing(path: str, reading: Reading, fitted: Any, interval: float) -> Iterat
     """The rows of a text file, and those that are added to it, as tables; complete lines only."""
     import tempfile
 
-    from ._data import read
+    from ._data import read, takes_missing
     from ._terminal import note
 
+    gaps = takes_missing(fitted)
     file = Path(path)
     if path == "-" or file.suffix.lower() not in (".csv", ".tsv", ".txt"):
         raise typer.BadParameter("--follow needs a text file that grows, such as .csv or .tsv.")
@@ -225,7 +223,7 @@ def growing(path: str, reading: Reading, fitted: Any, interval: float) -> Iterat
                 text = text[: text.rfind(b"\n") + 1]
                 if len(lines := text.splitlines()) > (done == 0):  # a header alone says nothing yet
                     part.write_bytes(header + text)
-                    table = read(str(part), reading, fitted)
+                    table = read(str(part), reading, fitted, gaps)
                     yield replace(table, rows=table.rows + count)
                     if done == 0 and table.named:
                         header = lines[0] + b"\n"

@@ -117,7 +117,7 @@ class ContributionDisplay(Display):
         prepared = prepare(estimator, X, labels, "mean_", "explained_variance_", "explained_variance_ratio_")
         found = contributions(estimator, X)
         chosen = np.atleast_1d(np.asarray(rows, dtype=np.intp))
-        parts: Array = getattr(found, kind)
+        parts: Array = np.nan_to_num(getattr(found, kind))  # a missing cell differs from nothing
         regular = diagnose(prepared.pca, prepared.data).flags == Flag.REGULAR
         usual = np.quantile(parts[regular] if regular.any() else parts, [0.05, 0.95], axis=0)
         names = [prepared.labels[i] for i in chosen]

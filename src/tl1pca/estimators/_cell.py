@@ -233,12 +233,11 @@ class TL1CellPCA(OutlierPCA):
         np.ldexp(values, -exponents, out=values)
         rng = check_random_state(self.random_state)
         sample = subsample(n, max(START_ROWS, min(5 * d, 5000)), rng)
-        seed = int(rng.randint(np.iinfo(np.int32).max))
+        seed = int(rng.randint(2**31 - 1))
 
         def choose_rows(Y: Array) -> RowChoice:
             pca = _RepairedRowsPCA(self.n_components, breakdown=self.breakdown, random_state=seed).fit(Y)
-            accepts = lambda rows: np.asarray(pca.predict(rows) > 0)  # noqa: E731
-            return RowChoice(pca.mean_, pca.components_.T, pca.weights_ > 0, accepts)
+            return RowChoice(pca.mean_, pca.components_.T, pca.weights_ > 0, lambda Z: pca.predict(Z) > 0)
 
         solution = fit_cells(
             values, mask, sample, k, choose_rows, max_iter=int(self.max_iter), tol=float(self.tol)
@@ -247,20 +246,17 @@ class TL1CellPCA(OutlierPCA):
         self._warn_rows(mask)
 
     def _store(self, solution: CellSolution, mask: Array, exponents: Array, dtype: Any) -> None:
-        model, found, rows = solution.model, solution.found, solution.rows
-        plane, k = model.plane, len(solution.model.plane.variances)
+        model, found, rows, plane = solution.model, solution.found, solution.rows, solution.model.plane
         shared = int(exponents.max())
         unit = np.ldexp(model.unit, exponents - shared)
         axes, deviations = principal_axes(unit[:, None] * plane.V, plane.variances)
         variances = deviations**2
-        total = float(variances.sum()) + float((unit**2).sum()) * (1.0 - k / len(unit))
-        limits = row_cutoffs(solution.orthogonal_distances, rows, k)
+        total = float(variances.sum()) + float((unit**2).sum()) * (1.0 - len(variances) / len(unit))
         self.components_ = signed_rows(axes).astype(dtype)
         self.cell_components_ = signed_rows(plane.V).astype(dtype)
         self.cell_variance_ = _fitting(plane.variances, dtype)
-        common = (
-            model.common if len(model.common.variances) else Common(np.zeros((len(unit), 1)), np.zeros(1))
-        )
+        none = Common(np.zeros((len(unit), 1)), np.zeros(1))
+        common = model.common if len(model.common.variances) else none
         self.common_components_ = common.axes.T.astype(dtype)
         self.common_variance_ = common.variances.astype(dtype)
         self.mean_ = _in_units(model.location + model.unit * plane.center, exponents, dtype)
@@ -269,11 +265,11 @@ class TL1CellPCA(OutlierPCA):
         factor = float(np.ldexp(1.0, min(shared, 1023)))
         self.explained_variance_ = product(variances, factor, factor, dtype=dtype)
         self.explained_variance_ratio_ = (variances / total if total > 0 else variances).astype(dtype)
-        self.n_components_ = k
+        self.n_components_ = k = len(variances)
         self.rank_ = int(np.count_nonzero(variances > 1e-14 * max(total, 1e-300)))
         self.score_distances_ = solution.score_distances
         self.orthogonal_distances_ = solution.orthogonal_distances
-        self.cutoffs_ = limits
+        self.cutoffs_ = limits = row_cutoffs(solution.orthogonal_distances, rows, k)
         self.flags_ = diagnostics.flags(self.score_distances_, self.orthogonal_distances_, limits)
         self.weights_ = rows.astype(dtype)
         self.cell_rate_ = model.rate
@@ -385,6 +381,11 @@ class TL1CellPCA(OutlierPCA):
         far = [model.distances(cells, found) for model, cells, found in self._assessed(given)]
         inside, off = (asarray_like(np.concatenate(side), double(given)) for side in zip(*far))
         return inside, off
+
+    def _row_parts(self, X: Array) -> tuple[Array, ...]:
+        """What columns add to the distances of rows, the residuals and the fits of their cells."""
+        parts = [model.explained(cells, found) for model, cells, found in self._assessed(X)]
+        return tuple(np.concatenate(side) for side in zip(*parts))
 
     def cell_residuals(self, X: ArrayLike) -> Array:
         """Residuals of the cells of X in deviations; those beyond `cell_cutoff`, 3.29, are bad.

@@ -97,6 +97,9 @@ class TL1SubspacePCA(OutlierPCA):
         Weight of each row in the final fit.
     scale_ : float
         The Tl1 scale s of the distances of the rows in them, after the Tl1 steps.
+    noise_dimension_ : float
+        Directions over which what the judging subspace leaves of the rows in
+        the fit is spread evenly; all of them for equal noise in all columns.
     objective_, objective_path_ : float, list of one ndarray
         The scale s, and its way down in the Tl1 steps.
     n_components_, rank_, n_iter_, n_features_in_ : int
@@ -137,6 +140,7 @@ class TL1SubspacePCA(OutlierPCA):
         "flags_": Fitted(int, "n", least=0, most=3),
         "weights_": Fitted(shape="n", least=0),
         "scale_": Fitted(least=0),
+        "noise_dimension_": Fitted(least=1),
     }
 
     def __init__(
@@ -235,6 +239,8 @@ class TL1SubspacePCA(OutlierPCA):
         regions = rows.map(lambda sd, od: flags(sd, od, limits), found.score_distances, distances)
         self.flags_ = rows.to_user(regions)
         self.weights_ = rows.to_user(fit.weights)
+        off = max(len(self.mean_) - len(judge.variances), 1)
+        self.noise_dimension_ = float(np.nan_to_num(min(fit.noise_dimension, off), nan=off))
         self.objective_path_ = [product(np.asarray(fit.path), 1 / factor)]
         self.scale_ = self.objective_ = float(self.objective_path_[0][-1])
         self.n_iter_ = max(1, len(fit.path) - 1)

@@ -12,7 +12,7 @@ from scipy.special import chdtri
 
 from .._subspace import score_distances
 from .cell_levels import find_levels
-from .cell_rows import Common, RowEvidence, common_directions, row_evidence
+from .cell_rows import Common, RowEvidence, common_directions, left_cells, row_evidence
 from .cell_start import CellStart, RowChoice, settle_units, start_cells
 from .cellwise import (
     CELL_CUTOFF,
@@ -66,6 +66,22 @@ class CellModel:
         evidence = row_evidence(cells, self.plane, found, self.common)
         orthogonal = evidence.distances(self.rate, np.subtract(*self.plane.V.shape))
         return score_distances(found.scores, self.plane.variances), orthogonal
+
+    def explained(self, cells: Cells, found: CellAssessment) -> tuple[Array, Array, Array, Array]:
+        """What columns add to the two squared distances of repaired rows; residuals and fits of all cells.
+
+        The score distance is that of the fit, whose cells it is a sum over.
+        The orthogonal one is divided as the squares of the residuals that the
+        repair leaves; evenly where it leaves none.
+        """
+        V, variances = self.plane.V, self.plane.variances
+        live = variances > 1e-20 * variances.max(initial=0.0)
+        precisions = np.where(live, 1.0 / np.where(live, variances, 1.0), 0.0)
+        inside = (found.scores @ V.T) * ((found.scores * precisions) @ V.T)
+        squares = np.where(left_cells(cells, found), found.residuals, 0.0) ** 2
+        squares += np.where(squares.sum(axis=1, keepdims=True) > 0, 0.0, 1.0)
+        off = self.distances(cells, found)[1][:, None] ** 2 * squares / squares.sum(axis=1, keepdims=True)
+        return inside, off, np.where(cells.mask, found.residuals, np.nan), self.fitted(found)
 
     def fitted(self, found: CellAssessment) -> Array:
         """What the plane says all cells should be, in the units of the data."""

@@ -124,15 +124,22 @@ def row_evidence(cells: Cells, plane: CellPlane, found: CellAssessment, common: 
     if e:
         wider = common.added_to(plane)
         found = assess_cells(cells, wider, robust_scores(cells, wider, held=e), CELL_CUTOFF)
-    seen, bad = cells.mask.sum(axis=1), found.flags.sum(axis=1)
-    # A row of which more than half would have to be repaired is none: it stays as it is.
-    left = cells.mask & ~(found.flags & (bad <= 0.5 * seen)[:, None])
+    seen, bad, left = cells.mask.sum(axis=1), found.flags.sum(axis=1), left_cells(cells, found)
     count = left.sum(axis=1)
     # The residuals are corrected for their leverage, so their mean square is that of the noise.
     free = np.maximum(count - k - e, 1)
     squares = (np.where(left, found.residuals, 0.0) ** 2).sum(axis=1) * free / np.maximum(count, 1)
     squares += count / d * (found.scores[:, k:] ** 2).sum(axis=1)
     return RowEvidence(_normal_score(squares, free + e), bad, seen)
+
+
+def left_cells(cells: Cells, found: CellAssessment) -> Array:
+    """Mask of the cells that the repair of rows leaves as they are.
+
+    A row of which more than half would have to be repaired is none: it stays as it is.
+    """
+    few = found.flags.sum(axis=1) <= 0.5 * cells.mask.sum(axis=1)
+    return np.asarray(cells.mask & ~(found.flags & few[:, None]))
 
 
 def _normal_score(squares: Array, free: Array) -> Array:

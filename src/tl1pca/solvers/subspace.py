@@ -20,7 +20,7 @@ from .._flags import MOST_TILT, Cutoffs
 from .._progress import report_iteration
 from ..objectives import ResidualScale
 from ..rows import Rows
-from ..statistics import main_mode, subsample
+from ..statistics import effective_dimension, main_mode, subsample
 from .axes import row_axes
 from .leading_span import NOISE_ROWS, leading_span, noise_variance
 from .outlyingness import canonical_order, least_outlying
@@ -74,7 +74,7 @@ class SubspaceFit:
     """The subspace of k components, and the one of at least k that rows are judged by.
 
     With the distances of all rows to the latter, their weights, and the path
-    of the Tl1 scale.
+    of the Tl1 scale; `noise_dimension` is NaN where there is too little noise to tell.
     """
 
     plane: Plane
@@ -83,6 +83,7 @@ class SubspaceFit:
     weights: Any
     path: tuple[float, ...]
     converged: bool
+    noise_dimension: float
 
 
 def fit_subspace(
@@ -164,7 +165,16 @@ def fit_subspace(
     found = assess(rows, plane, fitted, count, tol, balls)
     cutoffs = _cutoffs(rows, found, fitted, count, tol)
     plane = weighted_plane(rows, fitted, k) if muted.any() else first_axes(found.plane, k)
-    return SubspaceFit(plane, found, cutoffs, fitted, path, converged)
+    kept = np.flatnonzero(rows.gather_scores(fitted, index) > 0)
+    noise = noise_dimension(seen.gather_rows(kept[subsample(len(kept), NOISE_ROWS)]), found.plane)
+    return SubspaceFit(plane, found, cutoffs, fitted, path, converged, noise)
+
+
+def noise_dimension(fitted: Array, plane: Plane) -> float:
+    """Over how many directions the noise of rows of the fit is spread evenly."""
+    A = fitted - plane.center
+    lost = (1 + int(plane.live.sum())) / max(plane.n_fit, 1)
+    return effective_dimension(A - (A @ plane.W) @ plane.W.T, lost)
 
 
 def rounding_length(sample: Rows, count: int) -> float:
