@@ -1,10 +1,10 @@
 """The residual side on a stream: what is known after so many rows is a value; a block of rows makes the next.
 
 Two models compete. A row is the own row of the one that makes it more likely, if it lies within its limits,
-and a model learns from its own rows. Rows that are nobody's are kept in reserve, from which a new rival starts
-once they are many. A row is a vote for the model whose own it is, votes fade with the memory, and the model
-with more of them is in use. So what is rejected can win, by being the majority of what is remembered, and what
-is not cannot.
+and a model learns from its own rows. Rows that are nobody's are kept in reserve, from which a new rival
+starts once they are many. A row is a vote for the model whose own it is, votes fade with the memory, and
+the model with more of them is in use. So what is rejected can win, by being the majority of what is
+remembered, and what is not cannot.
 
 A model that began with bad rows may be so wide that good ones fit in. So its variances are held against its
 own rows of each block, and where these do not confirm them a robust fit of these rows is a rival as well.
