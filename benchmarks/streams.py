@@ -83,7 +83,7 @@ def stationary(seeds, with_orpca):
         for share in (0.2, 0.4)
         for how in ("spread", "bursts", "start")
     ]
-    rows, reached = [], 0
+    rows, reached = [], []
     for kind, share, how in cases:
         found = []
         for seed in seeds:
@@ -103,8 +103,8 @@ def stationary(seeds, with_orpca):
                 ]
             )
         # The worst stream counts, not the middle one.
-        fine = all(each[0] <= 1.1 * each[1] + 0.2 for each in found)
-        reached += fine
+        fine = sum(each[0] <= 1.1 * each[1] + 0.2 for each in found)
+        reached.append(fine)
         middle = [median(column) for column in zip(*found)]
         worst = max(each[0] - 1.1 * each[1] for each in found)
         rows.append(
@@ -114,7 +114,7 @@ def stationary(seeds, with_orpca):
                 how,
                 *(shown(v, 2 if i < 3 else 1) for i, v in enumerate(middle)),
                 shown(worst, 2),
-                "yes" if fine else "no",
+                f"{fine} of {len(seeds)}",
             ]
         )
         print(rows[-1], flush=True)
@@ -269,35 +269,35 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few cases, printed only")
     quick = parser.parse_args().quick
-    seeds = range(1901, 1902) if quick else range(1901, 1906)
+    many = range(1901, 1902) if quick else range(1901, 1926)
+    seeds = many[:5]
     peer = orpca() is not None
     ours, theirs, peaks = times(50_000 if quick else 1_000_000, 100, 1000)
     rate = one_at_a_time(5_000 if quick else 30_000)
     print(f"{ours:.2f} s against {theirs:.2f} s, {rate:.0f} rows/s, peaks {peaks}", flush=True)
-    head, rows, reached = stationary(seeds, peer)
+    head, rows, reached = stationary(many, peer)
     changed = changes(seeds, (0.999,) if quick else (0.999, 0.9995))
     moved = drift_and_burst(seeds)
     page = f"""# Streams
 
-Written by `python benchmarks/streams.py`, one BLAS thread; {len(seeds)} streams of each kind. Angles are the
-largest principal angles to the true subspace in degrees.
+Written by `python benchmarks/streams.py`, one BLAS thread; {len(many)} stationary streams of each kind,
+{len(seeds)} of each change. Angles are the largest principal angles to the true subspace in degrees.
 
 ## Stationary streams
 
 {N} x {D}, {K} components, batches of {BATCH}. Bad rows anywhere in the stream, in bursts of {BURST} rows
-without a good one, or all at its start. Medians; the oracle is PCA of the good rows. "Within": in every
-stream the angle is at most 1.1 times that of the batch fit + 0.2 degrees; the worst excess is the largest
+without a good one, or all at its start. Medians; the oracle is PCA of the good rows. "Within": streams at
+whose end the angle is at most 1.1 times that of the batch fit + 0.2 degrees; the worst excess is the largest
 angle less 1.1 times that of the batch fit. Of a line, rows near its middle are regular ones, for the batch
 fit as well: their flags are to be compared with those of the batch fit. ORPCA of hyperspy with its default
-parameters, on the first stream of each kind{"" if peer else ": not installed in this run"}; its error model
-is sparse entries, not rows.
+parameters, on the first stream of each kind{"" if peer else ": not installed in this run"}; its errors are
+sparse entries, not rows.
 
 {table(head, rows)}
 
-{reached} of {len(rows)} kinds within; a kind is not if one of its {len(seeds)} streams is not. The seeds,
-{seeds[0]} to {seeds[-1]}, had no part in the making. Where bad rows come first or are the majority at
-first, the model in use changes hands, and what was learned by then is what the good rows' own model
-learned beside it.
+{sum(reached)} of {len(rows) * len(many)} streams within, all {len(many)} of {reached.count(len(many))} of
+{len(rows)} kinds. Where bad rows come first or are the majority at first, the model in use changes hands,
+and what has been learned by then is what the good rows' own model learned beside it.
 
 ## Changes
 

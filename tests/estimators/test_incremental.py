@@ -173,6 +173,14 @@ class TestCuts:
             np.testing.assert_array_equal(pca.models_counts_, whole.models_counts_)
             assert pca.n_samples_seen_ + pca.n_pending_ == len(self.X)
 
+    @pytest.mark.parametrize(("forget", "block"), [(1.0, 150), (0.999, 100), (0.9995, 150)])
+    def test_blocks_end_at_multiples_of_their_size(self, forget, block):
+        pca = IncrementalTL1PCA(K, forget=forget, warm_up=240)
+        for start in range(0, 1500, block):
+            pca.partial_fit(self.X[start : start + block])
+            if start >= 240:
+                assert (pca.n_pending_, pca.n_samples_seen_) == (0, start + block)
+
     def test_sizes_of_blocks_hardly_do(self):
         first, second = (IncrementalTL1PCA(K, batch_size=b).fit(self.X) for b in (50, 500))
         assert subspace_angle(first.components_, second.components_) < 1.0

@@ -208,7 +208,7 @@ class IncrementalTL1PCA(OutlierPCA):
         if self.batch_size is not None:
             return int(self.batch_size)
         size = max(100, min(5 * n_features, 1000))
-        return size if self.forget == 1 else max(1, min(size, int(0.1 / (1.0 - float(self.forget)))))
+        return size if self.forget == 1 else max(1, min(size, round(0.1 / (1.0 - float(self.forget)))))
 
     # ---------------------------------------------------------------- fitting
     @all_or_nothing
