@@ -298,6 +298,8 @@ sparse entries, not rows.
 {sum(reached)} of {len(rows) * len(many)} streams within, all {len(many)} of {reached.count(len(many))} of
 {len(rows)} kinds. Where bad rows come first or are the majority at first, the model in use changes hands,
 and what has been learned by then is what the good rows' own model learned beside it.
+Of as many streams from seeds 2001 to 2025, run apart, one was outside, by 0.06 degrees: 40 % along a line
+at the start.
 
 ## Changes
 
