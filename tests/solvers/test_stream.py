@@ -1,99 +1,145 @@
-"""The parts of an update of a stream, against PCA of all rows at once."""
+"""How two models of a stream share its rows, and when there is another rival."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from support import gaussian
 from tl1pca.solvers import stream as module
+from tl1pca.solvers.stream_model import new_model
 
-X = gaussian(120, 6, seed=4, decay=0.6)
-
-
-def model_of(rows, k=2, q=6):
-    axes = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[2][:k]
-    return module.new_model(rows, rows.mean(axis=0), axes, np.ones(len(rows), dtype=bool), q)
+D, K = 20, 2
+GOOD, WIDE = np.r_[5.0, 4.0, np.ones(D - 2)], np.r_[5.0, 1.0, 15.0, np.ones(D - 3)]
 
 
-def test_a_model_has_the_moments_of_its_rows():
-    model = model_of(X)
-    values, axes = np.linalg.eigh(np.cov(X.T))
-    np.testing.assert_allclose(model.variances, values[::-1], rtol=1e-9)
-    np.testing.assert_allclose(np.abs(np.sum(model.axes * axes[:, ::-1], axis=0)), 1.0, atol=1e-9)
-    rest = X - X.mean(axis=0)
-    rest = rest - rest @ model.axes[:, :2] @ model.axes[:, :2].T
-    assert model.noise == pytest.approx((rest**2).sum(axis=1).mean())
-    assert model.unit == pytest.approx(np.median(np.linalg.norm(rest, axis=1)))
-    assert model.weight == model.votes == 120.0
+def drawn(n, deviations, center=0.0, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, D)) * deviations + center
 
 
-@pytest.mark.parametrize("d", [6, 400])
-def test_learning_is_pca_of_all_rows(d):
+def model_of(rows):
+    center = np.median(rows, axis=0)
+    axes = np.linalg.svd(rows - center, full_matrices=False)[2][:K]
+    return new_model(rows, center, axes, np.ones(len(rows), dtype=bool), 8)
+
+
+def stream(rows, blocks, forget=1.0, start=model_of):
+    """The state after a warm-up of 200 rows and some blocks."""
+    state = module.new_state(start(rows), rows, 200)
+    for block in blocks:
+        state = module.update(state, block, K, forget, start)
+    return state
+
+
+def off(model):
+    """Angle to the axes of the good rows."""
+    return np.degrees(np.arccos(np.linalg.svd(model.axes[:2, :K])[1].min()))
+
+
+def test_a_row_is_that_of_the_model_that_makes_it_more_likely():
+    good, wide = model_of(drawn(400, GOOD)), model_of(drawn(400, WIDE))
+    rows = np.vstack([drawn(300, GOOD, seed=1), drawn(300, WIDE, seed=2)])
+    _, (first, second), own = module._shared_out((wide, good), rows, K)
+    assert first.inside[:300].mean() > 0.7  # most good rows lie within the limits of the wide model
+    assert own[1][:300].mean() > 0.9
+    assert own[0][300:].mean() > 0.8
+    assert not (own[0] & own[1]).any()
+    assert not (own[0] & ~first.inside).any()
+    assert not (own[1] & ~second.inside).any()
+
+
+def test_without_a_rival_all_rows_inside_are_own():
+    good = model_of(drawn(400, GOOD))
+    bounds, seen, own = module._shared_out((good, module._none(good)), drawn(300, GOOD, seed=1), K)
+    assert len(bounds) == len(seen) == 1
+    np.testing.assert_array_equal(own[0], seen[0].inside)
+    assert not own[1].any()
+
+
+def test_what_is_rejected_learns_and_wins_by_numbers():
+    there = drawn(200, GOOD, 30.0)
+    blocks = [drawn(100, GOOD, 30.0, seed) for seed in range(1, 4)]
+    state = stream(there, blocks)
+    assert state.rival.votes == 0
+    blocks += [drawn(100, GOOD, seed=seed) for seed in range(4, 7)]
+    state = stream(there, blocks)
+    assert 200 < state.rival.votes < state.model.votes
+    assert np.abs(state.rival.center[5:]).max() < 1 < state.model.center[5:].min()
+    blocks += [drawn(100, GOOD, seed=seed) for seed in range(7, 10)]
+    state = stream(there, blocks)
+    assert np.abs(state.model.center[5:]).max() < 1
+    assert (state.n_seen, state.n_rejected) == (1100, pytest.approx(600, abs=40))
+
+
+def test_a_model_that_is_too_wide_is_found_out_in_a_block():
+    blocks = [drawn(100, WIDE, seed=seed) for seed in range(1, 5)]
+    assert stream(drawn(200, WIDE), blocks).rival.votes == 0
+    state = stream(drawn(200, WIDE), [*blocks, drawn(100, GOOD, seed=5)])
+    assert off(state.model) > 60
+    assert off(state.rival) < 20
+    assert state.rival.votes > 95  # and what the sample says of the past
+    assert state.rival.votes + state.model.votes == pytest.approx(700, rel=0.06)
+
+
+def test_a_good_model_is_not_replaced_by_what_is_less_precise():
+    good = model_of(drawn(2000, GOOD))
+    assert module._better(good, drawn(200, GOOD, seed=1), K, model_of) is None
+    assert module._better(model_of(drawn(2000, WIDE)), drawn(200, GOOD, seed=1), K, model_of) is not None
+
+
+def test_doubts_in_vain_become_rare():
+    """Heavy tails look narrow again and again: fits of blocks must not become the rule."""
+    fits = []
+
+    def start(rows):
+        fits.append(len(rows))
+        return model_of(rows)
+
     rng = np.random.default_rng(0)
-    Z = np.hstack([X, 1e-3 * rng.normal(size=(120, d - 6))]) if d > 6 else X
-    first, more = Z[:70], Z[70:]
-    model = model_of(first, q=min(d, 60))
-    weights = rng.uniform(0.5, 1.5, size=50)
-    learned = module.learn(model, more, weights, np.ones(50), 3.0, k=2)
-    mass = 70 + weights.sum()
-    center = (first.sum(axis=0) + weights @ more) / mass
-    np.testing.assert_allclose(learned.center, center, atol=1e-10)
-    # The scatter of the first rows is that of the model: its variances are over n - 1.
-    scatter = (first - center).T @ (first - center) + ((more - center).T * weights) @ (more - center)
-    scatter += (first - first.mean(axis=0)).T @ (first - first.mean(axis=0)) / 69
-    values = np.linalg.eigvalsh(scatter)[::-1] / mass
-    np.testing.assert_allclose(learned.variances[:5], values[:5], rtol=1e-6)
-    assert learned.noise == pytest.approx((70 * model.noise + 3.0) / mass)
-    assert learned.votes == 120.0
-    assert learned.weight == pytest.approx(mass)
-    assert module.learn(model, more[:0], weights[:0], np.ones(0), 0.0, k=2) is model
+
+    def tails(n):
+        rows = drawn(n, np.ones(D), seed=rng.integers(1000))
+        rows[:, :2] += 5 * rng.standard_t(1.5, size=(n, 2))
+        return rows
+
+    state = stream(tails(200), [tails(200) for _ in range(60)], start=start)
+    assert state.vain <= np.log2(state.n_seen / 200) + 1
+    assert len(fits) < 25
 
 
-def test_distances_of_a_measure():
-    model = model_of(X)
-    bounds = module.limits(model, 2)
-    seen = module._measure(model, bounds, X, 2)
-    Y = X - model.center
-    T = Y @ model.axes[:, :2]
-    squares = (T**2 / model.variances[:2]).sum(axis=1)
-    rest = ((Y - T @ model.axes[:, :2].T) ** 2).sum(axis=1)
-    np.testing.assert_allclose(seen.squared_scores, squares)
-    np.testing.assert_allclose(seen.residuals, rest)
-    np.testing.assert_allclose(seen.orthogonal, np.sqrt(rest / (1 + 1 / 120 + squares / 120)))
-    assert 0.9 < seen.inside.mean() <= 1.0
-    far = X[0] + 50 * np.linalg.svd(Y, full_matrices=False)[2][5]
-    assert not module._measure(model, bounds, far[None], 2).inside[0]
+def test_while_all_rows_are_there_they_are_fitted_again():
+    fits = []
+
+    def start(rows):
+        fits.append(len(rows))
+        return model_of(rows)
+
+    stream(drawn(200, GOOD), [drawn(150, GOOD, seed=seed) for seed in range(1, 9)], start=start)
+    assert fits == [200, 800]  # the last block edge at which a sample of 4 x 200 rows holds all
+    fits.clear()
+    stream(drawn(200, GOOD), [drawn(150, GOOD, seed=seed) for seed in range(1, 9)], 0.998, start)
+    assert fits == [200]  # rows that fade do not count alike
 
 
-def test_the_limits_are_exceeded_as_often_as_they_say():
-    Z = np.random.default_rng(1).normal(size=(4000, 8)) * [5, 4, 1, 1, 1, 1, 1, 1]
-    model = model_of(Z[:2000], q=8)
-    bounds = module.limits(model, 2)
-    new = module._measure(model, bounds, Z[2000:], 2)
-    assert (new.orthogonal > bounds.cutoffs.orthogonal).mean() == pytest.approx(0.01, abs=0.006)
-    assert (np.sqrt(new.squared_scores) > bounds.cutoffs.score).mean() == pytest.approx(0.01, abs=0.006)
-    assert bounds.size == pytest.approx(1.0, abs=0.1)
+def test_the_reserve_is_not_a_rival_of_a_model_that_has_come_to_know_it():
+    rows = drawn(200, GOOD)
+    state = module.new_state(model_of(rows), rows, 200)
+    known = replace(state, reserve=drawn(200, GOOD, seed=1), n_reserve=200, reserve_votes=200.0)
+    after = module.update(known, drawn(100, GOOD, seed=2), K, 1.0, model_of)
+    assert after.rival.votes == 0
+    assert after.n_reserve == 0
 
 
-def test_tl1_weights():
-    model = model_of(X)
-    bounds = module.limits(model, 2)
-    seen = module._measure(model, bounds, X, 2)
-    fade = np.linspace(0.5, 1.0, 120)
-    weights, votes, squares = module._weights(seen, bounds, fade)
-    u = seen.orthogonal[seen.inside] / bounds.scale
-    np.testing.assert_allclose(weights, fade[seen.inside] * 4 / (1 + u**2) ** 2)
-    np.testing.assert_allclose(votes, fade[seen.inside])
-    assert squares == pytest.approx(float(weights @ seen.residuals[seen.inside]))
-
-
-def test_counts_are_logarithms_in_bins():
-    counts = module._counted(np.array([1.0, np.exp(0.015), 0.0, np.inf, np.nan, 1e-9]), np.arange(1.0, 7.0))
-    middle = module.N_BINS // 2
-    assert counts[middle] == 1.0
-    assert counts[middle + 1] == 2.0
-    assert counts[0] == 3.0 + 6.0
-    assert counts[-1] == 4.0 + 5.0
-    assert module._BIN_CENTERS[middle] == pytest.approx(np.exp(0.5 * module.BIN_WIDTH))
+def test_votes_of_a_new_rival_are_counted_in_the_sample():
+    good, wide = model_of(drawn(400, GOOD)), model_of(drawn(400, WIDE))
+    past = np.vstack([drawn(600, WIDE, seed=1), drawn(200, GOOD, seed=2)])
+    block = drawn(100, GOOD, seed=3)
+    weights = np.r_[np.full(800, 2.0), np.ones(100)]
+    model, rival = module._challenged(wide, module._none(wide), good, (past, block), weights, K)
+    own = module._shared_out((wide, good), np.vstack([past, block]), K)[2]
+    assert (model.votes, rival.votes) == (weights @ own[0], weights @ own[1])
+    assert rival.weight > 400 + 180  # it learned the rows of the past that it took
+    stronger = replace(good, votes=5000.0)
+    assert module._challenged(wide, stronger, good, (past, block), weights, K)[1] is stronger
 
 
 def test_the_reserve_is_a_ring():
@@ -104,11 +150,3 @@ def test_the_reserve_is_a_ring():
     ring, count = module._put_back(ring, count, np.arange(10.0, 16.0)[:, None])
     assert sorted(ring[:, 0].tolist()) == [12.0, 13.0, 14.0, 15.0]
     assert count == 11
-
-
-def test_what_fades():
-    model = model_of(X)
-    half = module._faded(model, 0.5)
-    assert (half.weight, half.votes) == (60.0, 60.0)
-    np.testing.assert_allclose(half.counts, 0.5 * model.counts)
-    assert module._faded(model, 1.0) is model

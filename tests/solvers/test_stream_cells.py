@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tl1pca.solvers.stream import new_model
 from tl1pca.solvers.stream_cells import completed
+from tl1pca.solvers.stream_model import new_model
 
 RNG = np.random.default_rng(0)
 AXES = np.linalg.qr(RNG.normal(size=(8, 2)))[0]

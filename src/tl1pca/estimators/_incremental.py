@@ -14,8 +14,9 @@ from .._arrays import is_array, namespace, saturated, to_numpy
 from .._flags import Cutoffs
 from .._threads import one_thread
 from ..rows import safe_factor
-from ..solvers.stream import N_BINS, Model, State, limits, new_model, new_state, update
+from ..solvers.stream import State, new_state, update
 from ..solvers.stream_cells import completed
+from ..solvers.stream_model import N_BINS, Model, limits, new_model
 from ._base import product, signed_rows
 from ._callbacks import reporting_to_callbacks, with_callbacks
 from ._cell import TL1CellPCA
@@ -35,11 +36,11 @@ class IncrementalTL1PCA(OutlierPCA):
 
     The first `warm_up` rows are fitted by `TL1SubspacePCA`. After that every
     block of `batch_size` rows updates center, axes and variances: rows within
-    the limits enter with the Tl1 weights of their distances to the subspace,
-    the others are rejected and counted. A second model learns from what is
-    rejected, and takes over when more of the remembered rows speak for it than
-    for the one in use: a real change wins, a burst of bad rows that is shorter
-    than the memory does not. See "Streams" in the user guide.
+    the limits enter alike, as in the last step of that fit, the others are
+    rejected and counted. A second model learns from what is rejected, or from
+    rows for which the first is too wide, and takes over when more of the
+    remembered rows are its own: a real change wins, a burst of bad rows that is
+    shorter than the memory does not. See "Streams" in the user guide.
 
     NaN says that a cell is missing. The robust scores of `TL1CellPCA` stand for
     what is missing of a row, if its observed cells suffice to tell them.
@@ -55,8 +56,8 @@ class IncrementalTL1PCA(OutlierPCA):
         What is left of the weight of a row after the next one, in (0.9, 1]. The
         memory is ``1 / (1 - forget)`` rows; 1 remembers all rows alike.
     batch_size : int or None, default=None
-        Rows of an update. `partial_fit` keeps rows back until so many are
-        there, so that how a stream is cut makes no difference. None: five times
+        Rows of an update. `partial_fit` keeps rows back until the next multiple
+        of it, so that how a stream is cut makes no difference. None: five times
         the number of features, from 100 to 1000, and at most a tenth of the
         memory.
     breakdown : float, default=0.5
@@ -80,7 +81,7 @@ class IncrementalTL1PCA(OutlierPCA):
     cutoffs_ : Cutoffs
         Largest distances of a regular row, at level 0.99 each.
     scale_ : float
-        Typical distance of a row to the subspace: the unit of the Tl1 weights.
+        Typical distance of a row to the subspace.
     n_samples_seen_, n_rejected_ : int
         Rows so far, and those of them that the model in use at the time did not
         learn from. Rows that wait for an update are not counted yet.
@@ -93,13 +94,13 @@ class IncrementalTL1PCA(OutlierPCA):
         These rows, and zeros.
     models_center_, models_axes_, models_variances_, models_numbers_, models_counts_
         The model in use and its rival, in units of the data times `factor_`;
-        see `tl1pca.solvers.stream.Model`. The numbers are noise, weight, votes
+        see `tl1pca.solvers.stream_model.Model`. The numbers are noise, weight, votes
         and unit.
     reserve_, n_reserve_, reserve_votes_ : ndarray of shape (warm_up, n_features), int, float
         Rows that both rejected, and how many.
-    sample_, next_audit_ : ndarray of shape (2 warm_up, n_features), int
-        Rows of what is remembered, and after which row they are next held
-        against the model in use.
+    sample_, vain_ : ndarray of shape (4 warm_up, n_features), float
+        Rows of what is remembered; how often the model in use was doubted in
+        vain, fading.
     factor_ : float
         Power of two that keeps squares of the data in the range of numbers.
     objective_, objective_path_, n_iter_, converged_
@@ -153,7 +154,7 @@ class IncrementalTL1PCA(OutlierPCA):
         "n_reserve_": Fitted(int, least=0),
         "reserve_votes_": Fitted(least=0),
         "sample_": Fitted(shape="sd"),
-        "next_audit_": Fitted(int, least=0),
+        "vain_": Fitted(least=0),
         "factor_": Fitted(least=0),
     }
 
@@ -207,7 +208,7 @@ class IncrementalTL1PCA(OutlierPCA):
         if self.batch_size is not None:
             return int(self.batch_size)
         size = max(100, min(5 * n_features, 1000))
-        return size if self.forget == 1 else max(1, min(size, int(0.1 / (1.0 - float(self.forget)))))
+        return size if self.forget == 1 else max(1, min(size, round(0.1 / (1.0 - float(self.forget)))))
 
     # ---------------------------------------------------------------- fitting
     @all_or_nothing
@@ -312,7 +313,9 @@ class IncrementalTL1PCA(OutlierPCA):
                 self._store(update(state, rows, k, float(self.forget), self._start))
             else:
                 self._warm(block)
-        self._empty(self._block_size(block.shape[1]), block)
+        size = self._block_size(block.shape[1])
+        # Blocks end at multiples of their size: batches of that size leave no row waiting.
+        self._empty(size - (self.n_samples_seen_ + self.n_incomplete_) % size, block)
 
     def _warm(self, block: Array) -> None:
         """From a robust fit of the first rows."""
@@ -347,14 +350,14 @@ class IncrementalTL1PCA(OutlierPCA):
 
         Returns
         -------
-        ndarray of shape (min(n_samples_seen_, 2 * warm_up), n_features)
+        ndarray of shape (min(n_samples_seen_, 4 * warm_up), n_features)
         """
         check_is_fitted(self, msg=self._not_fitted)
         sample = to_numpy(self.sample_)[: self.n_samples_seen_]
         return saturated(sample, self.factor_)
 
     def _start(self, rows: Array) -> Model:
-        """The model of rows in reserve, which have been rejected."""
+        """The model of some rows of the stream."""
         return self._model(self._warm_up_fit(self.n_components_).fit(rows), rows, factor=1.0)
 
     def _model(self, fit: TL1SubspacePCA, rows: Array, factor: float) -> Model:
@@ -383,7 +386,7 @@ class IncrementalTL1PCA(OutlierPCA):
             self.n_reserve_,
             self.reserve_votes_,
             self.sample_,
-            self.next_audit_,
+            self.vain_,
             self.n_samples_seen_,
             self.n_rejected_,
         )
@@ -397,7 +400,7 @@ class IncrementalTL1PCA(OutlierPCA):
         self.models_counts_ = np.stack([each.counts for each in pair])
         self.reserve_, self.n_reserve_ = state.reserve, state.n_reserve
         self.reserve_votes_ = float(state.reserve_votes)
-        self.sample_, self.next_audit_ = state.sample, state.next_audit
+        self.sample_, self.vain_ = state.sample, state.vain
         self.n_samples_seen_, self.n_rejected_ = state.n_seen, state.n_rejected
         bounds, factor = limits(model, k), self.factor_
         cutoffs = bounds.cutoffs

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .cellwise import CellPlane, Cells, robust_scores
-from .stream import Model
+from .stream_model import Model
 
 __all__ = ["completed"]
 
