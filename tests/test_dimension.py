@@ -56,6 +56,14 @@ def test_components_of_one_column_are_seen():
     assert choose_dimension(lambda _: TrustedRows(X), 11) == 3
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_noisy_columns_of_scaled_data_are_no_components(seed):
+    """Columns with small loadings are mostly noise once all are scaled alike."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 5)) @ rng.normal(size=(5, 300)) + 0.5 * rng.normal(size=(400, 300))
+    assert choose_dimension(lambda _: TrustedRows(X / X.std(axis=0)), 15) == 5
+
+
 def test_noise_alone_has_one_component_and_smooth_curves_few():
     assert choose_dimension(lambda _: TrustedRows(RNG.normal(size=(100, 10))), 9) == 1
     place = np.linspace(0, 1, 80)

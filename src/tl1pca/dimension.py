@@ -207,14 +207,16 @@ def columns_of_their_own(rows: TrustedRows, found: CrossValidation) -> int:
     In turned coordinates such a column is shared by all, and its component is
     seen; but so is every column whose noise is larger than that of the others.
     Those count that hold at least `OWN` of a column, with `LARGE` times the
-    variance of what is left.
+    variance of what is left and more than columns mostly have: in columns of
+    one scale, a noisy one is no component.
     """
     count, turned = found.count, found.turned_count
     if not count < turned < len(found.turned) - 1:  # to the end: there is no noise that all columns share
         return 0
     values, V = principal_axes(rows.values - rows.values.mean(axis=0))
     noise = float(values[turned:].sum()) / max(rows.values.shape[1] - turned, 1)
-    turned = min(turned, int(np.count_nonzero(values > LARGE * noise)))
+    typical = float(np.median(rows.values.var(axis=0)))
+    turned = min(turned, int(np.count_nonzero(values > max(LARGE * noise, typical))))
     held = (V[:, count:turned] ** 2).sum(axis=1)
     return max(0, min(turned - count, int(np.count_nonzero(held > OWN))))
 
