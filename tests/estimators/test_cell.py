@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.decomposition import PCA
 
 import tl1pca
@@ -328,6 +328,33 @@ def test_constant_columns_say_nothing(constant):
     assert pca.cell_flags_[4, 7]
     assert pca.impute(X)[4, 7] == pytest.approx(7.0)
     assert pca.cell_flags_.mean() < 0.02
+
+
+def test_few_good_cells_are_flagged():
+    """One in a thousand by the cut-off; residuals of cells left out are larger than those of cells inside."""
+    tables = [table(1000, 50, 5, cells=0.0, rows=0.0, missing=0.0, seed=seed)[0] for seed in range(3)]
+    flagged = np.mean([TL1CellPCA(5, random_state=0).fit(X).cell_flags_.mean() for X in tables])
+    assert 0.0005 < flagged < 0.0015
+
+
+@pytest.mark.parametrize(("load", "k", "false_alarms"), [(load_wine, 3, 0.03), (load_breast_cancer, 5, 0.06)])
+def test_slips_in_tables_that_nobody_drew(load, k, false_alarms):
+    """Units, sentinels and dropped decimal points; the columns are skewed and have long tails."""
+    X = load().data
+    rng = np.random.default_rng(17)
+    index = rng.permutation(X.size)[: X.size // 50]
+    kinds = np.array_split(index, 4)
+    Y, bad = X.copy(), np.zeros(X.shape, dtype=bool)
+    Y.flat[kinds[0]] *= 1000.0
+    Y.flat[kinds[1]] = -999.0
+    Y.flat[kinds[2]] *= 10.0
+    Y.flat[kinds[3]] = np.nan
+    bad.flat[np.concatenate(kinds[:3])] = True
+    far = bad & (np.abs(Y - X) > 5.0 * X.std(axis=0))
+    pca = TL1CellPCA(k, random_state=0).fit(Y)
+    assert far.sum() > 30
+    assert pca.cell_flags_[far].mean() >= 0.99
+    assert pca.cell_flags_[~bad].mean() < false_alarms
 
 
 def test_memory():

@@ -19,9 +19,9 @@ from tl1pca.solvers.cell_start import (
 from tl1pca.solvers.cellwise import (
     CellPlane,
     Cells,
-    leverages,
     minimize_cell_loss,
     orthonormal,
+    residual_variances,
     robust_scores,
     solve_scores,
     square_tl1,
@@ -50,12 +50,17 @@ def test_all_rows_at_once_are_least_squares_row_by_row():
     np.testing.assert_allclose(solve_scores(Z, W, V), want, atol=1e-8)
 
 
-def test_leverage_is_the_diagonal_of_the_hat_matrix():
+@pytest.mark.parametrize("kind", ["all", "some left out", "alike"])
+def test_variance_of_residuals_is_that_of_the_weighted_fit(kind):
     _, _, V, rng = low_rank()
-    W = rng.uniform(size=(3, len(V)))
-    for w, found in zip(W, leverages(W, V)):
-        hat = V @ np.linalg.inv(V.T * w @ V) @ (V.T * w)
-        np.testing.assert_allclose(found, np.diag(hat), atol=1e-8)
+    W = {
+        "all": np.ones((3, len(V))),
+        "some left out": (rng.uniform(size=(3, len(V))) < 0.7).astype(float),
+        "alike": np.full((3, len(V)), 0.4),
+    }[kind]
+    for w, found in zip(W, residual_variances(W, V)):
+        left = np.eye(len(V)) - V @ np.linalg.inv(V.T * w @ V) @ (V.T * w)
+        np.testing.assert_allclose(found, np.diag(left @ left.T), atol=1e-8)
 
 
 def test_a_row_without_cells_is_at_the_center():

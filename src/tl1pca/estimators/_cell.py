@@ -58,10 +58,10 @@ class TL1CellPCA(OutlierPCA):
     1. Every cell is predicted from the other cells of its row; cells far from
        their prediction are repaired, for the start only.
     2. `TL1SubspacePCA` of the repaired rows gives a plane and the rows to trust.
-    3. Iteratively reweighted least squares over the cells of these rows, first
-       to settle the unit of each column, then with units and rows fixed, so
-       that the loss never increases.
-    4. Cells are judged by their residuals, rows by the distances of the
+    3. Iteratively reweighted least squares over the cells of these rows, first to settle the unit
+       of each column, then with units and rows fixed, so that the loss never increases.
+    4. Least squares, each cell weighted by the share of good ones among those with residuals of its size.
+    5. Cells are judged by their residuals, rows by the distances of the
        repaired row: a bad cell alone makes no bad row.
 
     Parameters
@@ -118,7 +118,7 @@ class TL1CellPCA(OutlierPCA):
     flags_ : ndarray of int of shape (n_samples,)
         0 regular, 1 good leverage, 2 orthogonal outlier, 3 bad leverage.
     objective_, objective_path_ : float, list of one ndarray
-        The loss, and its way down.
+        The loss of step 3, and its way down.
     n_components_, rank_, n_iter_, n_features_in_ : int
     converged_ : bool
 

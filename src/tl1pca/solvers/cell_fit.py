@@ -12,12 +12,12 @@ from scipy.special import chdtri
 
 from .._subspace import score_distances
 from .cell_levels import find_levels
+from .cell_refit import refit_cells
 from .cell_rows import Common, RowEvidence, common_directions, left_cells, row_evidence
 from .cell_start import CellStart, RowChoice, settle_units, start_cells
 from .cellwise import (
     CELL_CUTOFF,
     CellAssessment,
-    CellFit,
     CellLoss,
     CellPlane,
     Cells,
@@ -149,7 +149,9 @@ def fit_cells(
     X[:, stepped] -= blur / start.unit[stepped]
     kept = Cells(X, mask & ~_flags(cells, start.plane, start.scores))
     fit = minimize_cell_loss(kept, start.plane, start.scores, start.rows, max_iter=max_iter, tol=tol)
-    plane = _with_usual_variances(fit, start.rows)
+    plane, scores, factor = refit_cells(cells, fit, start.rows, start.least / start.unit)
+    start = replace(start, unit=start.unit * factor)
+    plane = _with_usual_variances(plane, scores[start.rows])
     common = common_directions(cells, plane, start.vectors / start.unit[:, None], start.rows)
     found, evidence = _assess_blocks(CellModel(start.location, start.unit, plane, 0.0, common), cells)
     flagged, seen = found.flags[start.rows].sum(), mask[start.rows].sum()
@@ -159,14 +161,13 @@ def fit_cells(
     return CellSolution(model, found, start.rows, inside, off, fit.path, fit.converged)
 
 
-def _with_usual_variances(fit: CellFit, rows: Array) -> CellPlane:
+def _with_usual_variances(plane: CellPlane, scores: Array) -> CellPlane:
     """The plane with variances at which the median row of the fit is at its usual score distance.
 
     Long tails of the scores inflate the variances of all. It is done before rows are judged, as scores
     are held by these variances: new rows are to be judged like those of the fit.
     """
-    plane = fit.plane
-    far = np.median(score_distances(fit.scores[rows], plane.variances) ** 2)
+    far = np.median(score_distances(scores, plane.variances) ** 2)
     size = float(far) / float(chdtri(len(plane.variances), 0.5))
     return CellPlane(plane.center, plane.V, (size if size > 0 else 1.0) * plane.variances)
 

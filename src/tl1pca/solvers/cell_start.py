@@ -23,11 +23,12 @@ from .cellwise import (
     CellLoss,
     CellPlane,
     Cells,
-    leverages,
     minimize_cell_loss,
     orthonormal,
+    residual_variances,
     solve_scores,
     standardized,
+    usual_scale,
 )
 
 Array = NDArray[Any]
@@ -261,7 +262,7 @@ def predict_cells(Z: Array, mask: Array, n_vectors: int, least: Array | float = 
         scale = np.clip(scale, least, 1.0)  # no prediction is worse than the column itself
         predictor = replace(predictor, shift=shift, scale=scale)
         if i < 3:
-            unit = np.maximum(scale, 0.1 * _usual(scale))
+            unit = np.maximum(scale, 0.1 * usual_scale(scale))
         before = aside
         P, aside = predictor.put_aside(Z, mask, Y)
         Y = np.where(mask & ~aside, Z, P)
@@ -311,7 +312,7 @@ def start_cells(
     predictor = predict_cells(Z, mask[sample], vectors, np.maximum(least / spread, 1e-7))
     least = np.maximum(least, UNEXPLAINED * spread * predictor.scale)
     noise = predictor.scale * np.sqrt(1.0 - predictor.leverage)
-    noise = np.maximum(noise, np.maximum(least / spread, 0.3 * _usual(noise)))
+    noise = np.maximum(noise, np.maximum(least / spread, 0.3 * usual_scale(noise)))
     unit = spread * noise
     Y, flags = _repaired(predictor, Z, mask[sample])
     choice = choose_rows(Y / noise)
@@ -345,12 +346,6 @@ def _usable(spread: Array, X: Array, mask: Array, location: Array) -> Array:
     return np.where(spread > 0, spread, 1.0)
 
 
-def _usual(scale: Array) -> float:
-    """Median of the scales of columns that vary; one where none does."""
-    moves = scale > 1e-6
-    return float(np.median(scale[moves])) if moves.any() else 1.0
-
-
 def _lost(flags: Array, mask: Array) -> Array:
     """Rows of which more than half would have to be repaired: no row at all."""
     return flags.sum(axis=1) > 0.5 * mask.sum(axis=1)
@@ -373,12 +368,12 @@ def settle_units(cells: Cells, start: CellStart, tol: float) -> CellStart:
     fit = minimize_cell_loss(cells, start.plane, start.scores, start.rows, max_iter=4, tol=tol)
     plane, U = fit.plane, fit.scores
     R = cells.values - plane.center - U @ plane.V.T
-    R /= np.sqrt(1.0 - np.minimum(leverages(CellLoss.cell_weights(R, cells.mask)[0], plane.V), 0.8))
+    R /= np.sqrt(residual_variances(CellLoss.cell_weights(R, cells.mask)[0], plane.V))
     used = cells.mask[start.rows]
     # Each column is fitted by its own loadings and center, which take k + 1 of its residuals.
     free = np.maximum(used.sum(axis=0), 1.0)
     scale = residual_scales(R[start.rows], used) * np.sqrt(free / np.maximum(free - U.shape[1] - 1, 1.0))
-    middle = _usual(scale)
+    middle = usual_scale(scale)
     factor = np.clip(scale, 0.5 * middle, 2.0 * middle)
     factor = np.maximum(factor, start.least / start.unit)
     plane, U = orthonormal(plane.center / factor, plane.V / factor[:, None], U, start.rows)

@@ -32,12 +32,22 @@ CELL_CUTOFF = float(ndtri(0.9995))
 REACH = 1e100
 #: Keeps the scores of a row that says nothing about some direction at zero there.
 RIDGE = 1e-10
+#: Change of the scores of a row, relative to their size, at which they are settled.
+SETTLED = 1e-6
+#: Share of its noise that is left of the residual of a cell that decides the fit of its row, at least.
+LEAST_VARIANCE = 0.1
 
 
 def standardized(X: Array, mask: Array, location: Array, unit: Array) -> Array:
     """Observed cells as (x - location) / unit, within `REACH`; zero where they are missing."""
     with np.errstate(over="ignore"):
         return np.where(mask, np.clip((X - location) / unit, -REACH, REACH), 0.0)
+
+
+def usual_scale(scale: Array) -> float:
+    """Median of the scales of columns that vary; one where none does."""
+    moves = scale > 1e-6
+    return float(np.median(scale[moves])) if moves.any() else 1.0
 
 
 def square_tl1(u2: Array) -> Array:
@@ -146,16 +156,22 @@ def solve_scores(deviations: Array, weights: Array, V: Array, prior: Array | flo
     return np.linalg.solve(A, ((weights * deviations) @ V)[..., None])[..., 0]
 
 
-def leverages(weights: Array, V: Array) -> Array:
-    """Share of its own residual that a cell takes away by taking part in the fit of its row."""
-    i, j = np.triu_indices(V.shape[1])
-    A = _symmetric(weights @ _pairs(V), V.shape[1])
-    A[:, range(V.shape[1]), range(V.shape[1])] += RIDGE
+def residual_variances(weights: Array, V: Array) -> Array:
+    """Variance of the residual of every cell, where that of its noise is one.
+
+    A cell in the fit of its row draws the fit toward itself; one left out meets the error of the fit on top
+    of its own noise. Between the two, with h = v' (V'WV)^-1 v, it is 1 - 2wh + h sum(w^2)/sum(w), nearly.
+    """
+    k = V.shape[1]
+    i, j = np.triu_indices(k)
+    A = _symmetric(weights @ _pairs(V), k)
+    A[:, range(k), range(k)] += RIDGE
     inverse = np.linalg.inv(A)[:, i, j] * np.where(i == j, 1.0, 2.0)
-    return np.clip(weights * (inverse @ _pairs(V).T), 0.0, 0.9)
+    usual = (weights * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), RIDGE)
+    return np.maximum(1.0 + (usual[:, None] - 2.0 * weights) * (inverse @ _pairs(V).T), LEAST_VARIANCE)
 
 
-class _Loadings:
+class Loadings:
     """Normal equations of all columns on [1, scores], gathered block by block."""
 
     def __init__(self, d: int, k: int):
@@ -233,7 +249,7 @@ def minimize_cell_loss(
     best = plane, U
     for _ in range(max_iter + 1):
         new, t2 = np.empty_like(U), np.empty(len(U))
-        loadings = _Loadings(*plane.V.shape)
+        loadings = Loadings(*plane.V.shape)
         for part in cells.blocks():
             some = cells.take(part)
             deviations = some.values - plane.center
@@ -286,7 +302,7 @@ def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
         new = solve_scores(deviations, W, plane.V, prior)
         change = np.abs(new - U[moving]).max(axis=1, initial=0.0)
         U[moving] = new
-        still = change > 1e-9 * (1.0 + np.abs(new).max(axis=1, initial=0.0))
+        still = change > SETTLED * (1.0 + np.abs(new).max(axis=1, initial=0.0))
         if not still.any():
             break
         moving, deviations, mask = moving[still], deviations[still], mask[still]
@@ -323,5 +339,5 @@ def assess_cells(cells: Cells, plane: CellPlane, U: Array, cutoff: float) -> Cel
     """Residuals, weights and flags of the cells of rows with the given scores."""
     R = cells.values - plane.center - U @ plane.V.T
     W = CellLoss.cell_weights(R, cells.mask)[0]
-    R = np.where(cells.mask, R / np.sqrt(1.0 - leverages(W, plane.V)), 0.0)
+    R = np.where(cells.mask, R / np.sqrt(residual_variances(W, plane.V)), 0.0)
     return CellAssessment(U, R, W, np.abs(R) > cutoff)

@@ -1,0 +1,193 @@
+"""The last step of a cellwise fit: least squares that cost nothing where no cell is bad.
+
+Weights that fall with the residual protect while it is not known which cells
+are bad, and lose a little of what all good ones say. Once a fit is there, its
+residuals show how many there are: a cell counts by the share of good ones among
+those whose residuals are of its size. In a clean table that is one for nearly
+all of them, with far cells one up to where these begin, and less from two
+deviations on where many are a little off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+from scipy.special import ndtr
+
+from .cellwise import (
+    CellFit,
+    CellLoss,
+    CellPlane,
+    Cells,
+    Loadings,
+    orthonormal,
+    residual_variances,
+    solve_scores,
+    usual_scale,
+)
+
+Array = NDArray[Any]
+
+#: Classes of residuals by their size, in deviations; nothing beyond the last edge is good.
+EDGES = np.linspace(0.0, 6.0, 61)
+#: Number of classes, up to one deviation, by which good cells are counted: bad ones are few there.
+MIDDLE = 10
+#: Most least squares steps, as the fit to start from is near, and the turn of the plane at which to stop.
+STEPS, SETTLED = 5, 1e-3
+#: Most that a column may gain or lose by other units: one that is all noise would become a component in
+#: units of its spread, and a component that follows a single column leaves no residual there.
+MOST_CHANGE = 2.0
+
+
+def good_shares(counts: Array) -> Array:
+    """Share of good cells in every class of residuals, from the numbers of cells in them.
+
+    That of the normal density to what is there, never rising with the size of the residual.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (len(EDGES),)
+        Of the classes between the edges, and of all beyond.
+
+    Returns
+    -------
+    ndarray of shape (len(EDGES),)
+    """
+    usual = 2.0 * np.diff(ndtr(EDGES))
+    good = counts[:MIDDLE].sum() / usual[:MIDDLE].sum()
+    seen = counts[:-1]
+    ratio = np.where(seen > 0, min(good, counts.sum()) * usual / np.maximum(seen, 1), 1.0)
+    shares = isotonic_regression(ratio, weights=np.maximum(seen, 1e-9), increasing=False).x
+    return np.append(np.minimum(shares, 1.0), 0.0)
+
+
+@dataclass(frozen=True)
+class _Trusted:
+    """Cells of the rows of a fit, in blocks, with the class of the residual of each."""
+
+    cells: Cells
+    rows: Array
+    classes: Array
+    shares: Array
+
+    def __iter__(self) -> Iterator[tuple[Array, Cells, Array]]:
+        """Numbers of rows, their cells and the weights of these."""
+        for index in trusted_blocks(self.cells, self.rows):
+            some = self.cells.take(index)
+            yield index, some, self.shares[self.classes[index]] * some.mask
+
+    @classmethod
+    def of(cls, cells: Cells, fit: CellFit, rows: Array) -> _Trusted:
+        classes = np.zeros(cells.mask.shape, dtype=np.uint8)
+        counts = np.zeros(len(EDGES))
+        correction = _freedom(cells.mask, rows, len(fit.plane.variances))
+        for index in trusted_blocks(cells, rows):
+            some = cells.take(index)
+            R = some.values - fit.plane.center - fit.scores[index] @ fit.plane.V.T
+            W = CellLoss.cell_weights(R, some.mask)[0]
+            R *= correction / np.sqrt(residual_variances(W, fit.plane.V))
+            classes[index] = np.searchsorted(EDGES, np.abs(R), side="right") - 1
+            counts += np.bincount(classes[index][some.mask], minlength=len(EDGES))
+        return cls(cells, rows, classes, good_shares(counts))
+
+
+def trusted_blocks(cells: Cells, rows: Array) -> Iterator[Array]:
+    """Numbers of the rows of the fit, some at a time."""
+    return (part.start + np.flatnonzero(rows[part]) for part in cells.blocks())
+
+
+def _freedom(mask: Array, rows: Array, k: int) -> Array:
+    """Each column is fitted by its own loadings and center, which take k + 1 of its residuals."""
+    count = np.maximum(mask[rows].sum(axis=0), 1.0)
+    return np.sqrt(count / np.maximum(count - k - 1, 1.0))
+
+
+def refit_cells(cells: Cells, fit: CellFit, rows: Array, least: Array) -> tuple[CellPlane, Array, Array]:
+    """Weighted least squares over the cells of the rows of the fit, and units from their residuals.
+
+    The units of a fit that was made in them are not taken further: a column with too small a unit draws the
+    plane, and leaves an even smaller residual. A fit in which the columns have the same spread comes first,
+    or nearly so.
+
+    Parameters
+    ----------
+    cells : Cells
+        In units of the noise of each column; they are turned to the new ones in place.
+    fit : CellFit
+        A robust one.
+    rows : ndarray of bool of shape (n,)
+    least : ndarray of shape (d,)
+        Units that cannot be smaller.
+
+    Returns
+    -------
+    plane : CellPlane
+        In the new units.
+    scores : ndarray of shape (n, k)
+        Of the rows of the fit; those of others are zero.
+    unit : ndarray of shape (d,)
+        The new units, in the old ones.
+    """
+    trusted = _Trusted.of(cells, fit, rows)
+    unit = _spreads(trusted)
+    found = _least_squares(trusted, *_turned(fit.plane, fit.scores, rows, unit), unit)
+    plane, scores = _turned(*found, rows, 1.0 / unit)
+    sizes = _noise(trusted, plane)
+    middle = usual_scale(sizes)
+    new = np.maximum(np.clip(sizes, middle / MOST_CHANGE, MOST_CHANGE * middle), least)
+    plane, scores = _least_squares(trusted, *_turned(plane, scores, rows, new), new)
+    for part in cells.blocks():
+        cells.values[part] /= new
+    return plane, np.where(rows[:, None], scores, 0.0), new
+
+
+def _turned(plane: CellPlane, U: Array, rows: Array, unit: Array) -> tuple[CellPlane, Array]:
+    """Plane and scores in units that are `unit` times those before."""
+    return orthonormal(plane.center / unit, plane.V / unit[:, None], U, rows)
+
+
+def _spreads(trusted: _Trusted) -> Array:
+    """Deviations of the columns in multiples of the usual one."""
+    count, total, squares = (np.zeros(trusted.cells.values.shape[1]) for _ in range(3))
+    for _, some, W in trusted:
+        count += W.sum(axis=0)
+        total += (W * some.values).sum(axis=0)
+    mean = total / np.maximum(count, 1.0)
+    for _, some, W in trusted:
+        squares += (W * (some.values - mean) ** 2).sum(axis=0)
+    spread = np.sqrt(squares / np.maximum(count, 1.0))
+    return np.clip(spread / usual_scale(spread), 1.0 / MOST_CHANGE, MOST_CHANGE)
+
+
+def _least_squares(trusted: _Trusted, plane: CellPlane, U: Array, unit: Array) -> tuple[CellPlane, Array]:
+    """Plane and scores in units of the cells times `unit`."""
+    for _ in range(STEPS):
+        loadings, before = Loadings(*plane.V.shape), plane.V
+        for index, some, W in trusted:
+            values = some.values / unit
+            U[index] = solve_scores(values - plane.center, W, plane.V)
+            loadings.add(values, W, U[index])
+        plane, U = orthonormal(*loadings.solve(plane), U, trusted.rows)
+        if np.linalg.norm(plane.V - before @ (before.T @ plane.V)) < SETTLED:
+            break
+    return plane, U
+
+
+def _noise(trusted: _Trusted, plane: CellPlane) -> Array:
+    """Root mean squares of the residuals of the columns.
+
+    The plane is not made in the units of the noise, but scores are, which the variances of residuals presume.
+    """
+    count, squares = (np.zeros(len(plane.center)) for _ in range(2))
+    for _, some, W in trusted:
+        deviations = some.values - plane.center
+        R = deviations - solve_scores(deviations, W, plane.V) @ plane.V.T
+        squares += (W * R * R / residual_variances(W, plane.V)).sum(axis=0)
+        count += W.sum(axis=0)
+    freedom = _freedom(trusted.cells.mask, trusted.rows, len(plane.variances))
+    return freedom * np.sqrt(squares / np.maximum(count, 1.0))
