@@ -175,7 +175,7 @@ def test_rows_with_too_few_cells_are_said_and_take_no_part():
     X, *_ = table()
     X[299, 3:] = np.nan
     X[298] = np.nan
-    with pytest.warns(UserWarning, match="2 rows have fewer than n_components"):
+    with pytest.warns(UserWarning, match="2 of 300 rows, with fewer than n_components"):
         pca = TL1CellPCA(3, random_state=0).fit(X)
     assert not pca.weights_[298:].any()
     np.testing.assert_allclose(pca.transform(X)[298], 0, atol=1e-12)
