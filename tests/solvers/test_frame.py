@@ -168,3 +168,15 @@ def test_tolerance_and_steps_are_honored():
     gains = np.diff(long.path) / long.path[-1]
     assert (gains[:-1] > 1e-12).all()
     assert FixedPoint(tol=1e-3).solve(objective, n_directions=3).path[-1] < long.path[-1]
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_small_rows_are_no_zeros_and_two_columns_are_turned(k):
+    X = 1e-3 * gaussian(300, 5, decay=0.8)
+    rows = DenseRows(X)
+    objective = Dispersion(rows, Lp(p=1))
+    found = frame.frame_ascent(objective, k, 1e-8, 200)
+    axes = float(objective.value(principal_axes(rows, k)).sum())
+    assert found.path[-1] >= axes > 0
+    if k == 2:
+        assert found.path[0] > 1.02 * axes  # the axes are a saddle

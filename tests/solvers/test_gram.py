@@ -46,3 +46,9 @@ def test_rows_without_a_side():
 def test_what_it_needs():
     with pytest.raises(ValueError, match="homogeneous"):
         GramFixedPoint().check(TL1(a=1.0), "greedy")
+
+
+def test_what_it_suits_and_why_it_needs_all_rows():
+    assert GramFixedPoint.suits((20, 10))
+    assert not GramFixedPoint.suits((21, 10))
+    assert GramFixedPoint().in_memory == "multiplies all rows with each other"

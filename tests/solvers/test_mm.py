@@ -89,3 +89,29 @@ def test_residual_components_are_ordered_by_the_reweighted_scatter():
     C = W.T @ rows.gram(residual.operator.weight(residual.distances(W))) @ W
     np.testing.assert_allclose(C, np.diag(np.diag(C)), atol=1e-6 * C.max())
     assert (np.diff(np.diag(C)) < 0).all()
+
+
+def test_small_units_keep_small_weights():
+    """The floor of the distances moves with the data: no weight of the others is lost to it."""
+    X = 1e-8 * gaussian(50, 5, decay=0.8)
+    W = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 2)))[0]
+    found = SubspaceMM(max_iter=1).solve(Residual(DenseRows(X), Lp(p=1)), State(W))
+    assert subspace_angle(found.W.T, reweighted(X, np.ones(50), W, Lp(p=1).weight).T) < 1e-6
+
+
+def test_nothing_is_gained_at_the_end_and_nothing_lost():
+    objective = Residual(DenseRows(gaussian(80, 4, decay=0.8)), Huber(c=0.5))
+    found = SubspaceMM(tol=0.0).solve(objective, n_directions=2)
+    assert found.converged
+    assert (np.diff(found.path) < 0).all()
+    assert found.path[-1] == pytest.approx(float(objective.value(found.W)[0]), rel=1e-12)
+
+
+def test_with_many_rows_an_end_is_no_start_for_more():
+    objective = Residual(DenseRows(outliers()), Huber(c=1.0))
+    end = SubspaceMM(tol=1e-12).solve(objective, n_directions=3)
+    assert end.path[0] > end.path[-1]
+    again = SubspaceMM(tol=1e-12, max_iter=0).solve(objective, State(end.W), 3)
+    assert again.path == pytest.approx(end.path[-1:], rel=1e-10)
+    worse = SubspaceMM(tol=1.0, max_iter=1).solve(objective, State(end.W), 3)
+    assert worse.path[-1] <= end.path[-1] * (1 + 1e-12)

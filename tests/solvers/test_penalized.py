@@ -97,3 +97,21 @@ def test_the_next_direction_is_orthogonal():
     np.testing.assert_allclose(left.basis.T @ left.basis, np.eye(3), atol=1e-12)
     second = TraceLassoAscent().solve(left).W
     assert abs(float(first[:, 0] @ second[:, 0])) < 1e-10
+
+
+def test_a_row_is_one_start_whatever_its_length():
+    scaled = np.vstack([X, X / 7.0, -X / 3.0])  # the same directions up to rounding
+    problem = TraceLasso(Dispersion(DenseRows(scaled), Lp(p=1)), scaled, 0.5, np.eye(4))
+    starts = TraceLassoAscent()._starts(problem)
+    inner = np.abs(starts.T @ starts) - np.eye(starts.shape[1])
+    assert inner.max() < 1 - 1e-9
+
+
+def test_a_start_may_be_zero_in_some_columns():
+    """Singular values of zero are rounded up, so that their curvature is finite."""
+    problem = lasso(1.0)
+    d = problem.curvature(np.array([1.0, 0.0, 0.0, 0.0]))
+    assert d[0] == pytest.approx(problem.norm(np.eye(4)[0]), rel=1e-9)
+    assert (d[1:] > 1e4 * d[0]).all()
+    assert np.isfinite(d).all()
+    assert np.isfinite(problem.curvature(np.zeros(4))).all()

@@ -56,12 +56,12 @@ FEW_ROWS, MAX_GRADIENT_STEPS = 250, 20
 #: Rows nearest to their kink are tried as mirrors; with more rows in all, the cells are too tiny to pay.
 N_MIRRORS, REFLECT_BELOW = 32, 1000
 #: Trial steps along the great circle, in steps of Newton's length: none, and those of a rough
-#: ascent; none, Newton's own, and others where Newton finishes.
+#: ascent; none, Newton's own, and a longer one where Newton finishes.
 GRADIENT_STEPS: dict[Any, Array] = {
     t: np.array([0.0, 0.4, 0.8, 1.6], dtype=t) for t in (np.dtype("f"), np.dtype("d"))
 }
 NEWTON_STEPS: dict[Any, Array] = {
-    t: np.array([0.0, 1.0, 1 / 8, 0.5, 2.5], dtype=t) for t in (np.dtype("f"), np.dtype("d"))
+    t: np.array([0.0, 1.0, 2.5], dtype=t) for t in (np.dtype("f"), np.dtype("d"))
 }
 STAY, NATURAL = 0, 1
 #: Up to so many columns the Hessian is factored; beyond, conjugate gradients.
