@@ -191,7 +191,7 @@ def test_the_best_mirror_image(with_gram):
         else:
             moved += 1
             np.testing.assert_allclose(found, images[np.argmax(values)], atol=1e-12)
-    assert 0 < moved
+    assert moved > 0
 
 
 def test_more_reflections_end_no_lower():

@@ -274,3 +274,42 @@ def test_no_more_directions_than_the_complement_has():
     earlier = np.eye(6)[:, :4]
     objective = dispersion(rows.deflated(earlier), Lp(p=0.7))
     assert len(ascend_together(objective, earlier, 5, tol=1e-8, max_iter=50, n_starts=1)) == 2
+
+
+def study(seed):
+    """Heavy tails, or a fifth of the rows far away: several maxima for each place."""
+    rng = np.random.default_rng(seed)
+    n, d, k = [(1000, 8, 3), (1500, 20, 4), (2500, 12, 2)][seed % 3]
+    rows = rng.standard_t(2.2, size=(n, d))
+    if seed % 2 == 0:
+        rows = rng.normal(size=(n, d)) * 0.8 ** np.arange(d)
+        rows[: n // 5] = 8 * rng.normal(size=d) + rng.normal(size=(n // 5, d))
+    return rows - np.median(rows, axis=0), [TL1(a=0.1), TL1(), Lp(p=0.5), TL1(a=1.0)][seed // 6 % 4], k
+
+
+PROBLEMS = [study(seed) for seed in range(36, 72)]
+
+
+def totals():
+    return np.array([sum(one.path[-1] for one in ascended(*problem)[1]) for problem in PROBLEMS])
+
+
+@pytest.fixture(scope="module")
+def best():
+    return totals()
+
+
+@pytest.mark.parametrize(
+    ("constant", "less", "loss"),
+    [
+        ("N_AXES", 1, 5e-4),
+        ("N_CONTESTED", 1, 8e-4),
+        ("CONTEST_WIDTHS", (), 6e-4),
+        ("AGAIN", (0.4, 0), 6e-4),
+        ("TRIALS", (1.6, 3.2, 6.4), 1e-3),
+    ],
+)
+def test_every_tuned_constant_pays(best, constant, less, loss, monkeypatch):
+    """The mean objective falls by more than the loss without the constant."""
+    monkeypatch.setattr(together, constant, less)
+    assert (totals() / best).mean() < 1 - loss

@@ -29,8 +29,8 @@ Array = NDArray[Any]
 
 #: Axes and rows that compete for each of the first few places.
 N_AXES, N_ROWS, N_CONTESTED = 8, 4, 8
-#: Rows among which the starts are sought, and those that judge them.
-N_CANDIDATES, SCREENED_ROWS = 128, 500
+#: Rows among which the starts are sought, and which judge them.
+SCREENED_ROWS = 250
 #: Widths of the kinks in median scores, with the steps at each: of those that compete, after one of
 #: them has won, and of all directions.
 CONTEST_WIDTHS, AGAIN = ((1.0, 6), (0.4, 4)), (0.4, 2)
@@ -166,9 +166,8 @@ def _contest(objective: Dispersion, starts: Array, earlier: Array, count: int) -
 def _best_rows(objective: Dispersion, earlier: Array, count: int) -> Array:
     """Rows at unit length with the largest objective, as columns; some of them, judged by some."""
     rows = objective.rows
-    some = objective.on(rows.subset(subsample(rows.shape[0], SCREENED_ROWS)))
-    A = some.rows.array()
-    candidates = unit(project_out(A[: N_CANDIDATES * (1 + count // N_CANDIDATES), :].T, earlier))
+    some = objective.on(rows.subset(subsample(rows.shape[0], max(SCREENED_ROWS, 2 * count))))
+    candidates = unit(project_out(some.rows.array().T, earlier))
     values = to_numpy(_values(some, _flag(some, candidates, earlier, ordered=False)))
     best = np.argsort(-values, kind="stable")[:count]
     return columns(*(candidates[:, int(j) : int(j) + 1] for j in best))
