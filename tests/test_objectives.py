@@ -268,3 +268,8 @@ def test_weights_reach_the_batch():
     again = wider.at(T[1])  # from what is known of another direction
     u = np.abs(T[1])
     assert np.mean(u / (again.operator.a + u)) == pytest.approx(0.5, abs=1e-9)
+
+
+def test_which_way_is_better():
+    assert Dispersion.sense == DispersionScale.sense == Quotient.sense == 1.0
+    assert Residual.sense == ResidualScale.sense == -1.0

@@ -135,11 +135,11 @@ def grid(n):
     return ndtri((np.arange(n) + 0.5) / n)
 
 
-@pytest.mark.parametrize("far", [0.0, 0.3])
-def test_the_main_mode_is_that_of_the_majority(far):
+@pytest.mark.parametrize(("far", "where"), [(0.0, 0.0), (0.3, 60.0), (0.3, -50.0)])
+def test_the_main_mode_is_that_of_the_majority(far, where):
     n = 2001
     x = 5.0 + 2.0 * grid(n)
-    x = np.append(x, np.full(int(far * n), 60.0))
+    x = np.append(x, np.full(int(far * n), where))
     location, scale = main_mode(x, len(x) // 2)
     assert location == pytest.approx(5.0, abs=1e-6)
     assert scale == pytest.approx(2.0, rel=5e-3)
@@ -166,3 +166,10 @@ def test_the_main_mode_of_few_different_values():
     assert main_mode(np.array([3.0] * 6 + [9.0] * 3), 5) == (3.0, 0.0)
     assert main_mode(np.array([0.0, 1.0]), 2)[0] == 0.5
     assert main_mode_of_counts(np.array([3.0, 9.0]), np.array([6.0, 3.0])) == (3.0, 0.0)
+
+
+def test_the_main_mode_does_not_shrink_to_a_point():
+    """A density without a bound at its mode: each window is narrower, and four fifths of a half must stay."""
+    x = np.concatenate([2.0 ** -np.arange(40.0), -(2.0 ** -np.arange(40.0))])
+    for location, scale in (main_mode(x, 40), main_mode_of_counts(np.sort(x), np.ones(80))):
+        assert np.count_nonzero(np.abs(x - location) <= 2.5 * scale) >= 24

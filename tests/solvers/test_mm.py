@@ -7,7 +7,7 @@ from support import gaussian, name, subspace_angle
 from tl1pca import Cauchy, Huber, Lp, ResidualPCA
 from tl1pca.objectives import Residual
 from tl1pca.rows import MANY_ROWS, DenseRows
-from tl1pca.solvers import State, SubspaceMM, principal_axes
+from tl1pca.solvers import State, SubspaceMM, mm, principal_axes
 
 N = MANY_ROWS + 1000
 
@@ -115,3 +115,16 @@ def test_with_many_rows_an_end_is_no_start_for_more():
     assert again.path == pytest.approx(end.path[-1:], rel=1e-10)
     worse = SubspaceMM(tol=1.0, max_iter=1).solve(objective, State(end.W), 3)
     assert worse.path[-1] <= end.path[-1] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("tol", "right"), [(1e-9, 1e-6), (1e-3, 1e-2), (0.0, 4 * np.finfo(float).eps)])
+def test_the_tolerance_with_many_rows(tol, right, monkeypatch):
+    asked, plain = [], mm.quasi_newton
+
+    def noted(evaluate, W, precondition, tol, max_iter):
+        asked.append(tol)
+        return plain(evaluate, W, precondition, tol, 1)
+
+    monkeypatch.setattr(mm, "quasi_newton", noted)
+    SubspaceMM(tol=tol).solve(Residual(DenseRows(outliers()), Huber(c=1.0)), n_directions=2)
+    assert asked == [pytest.approx(right)]

@@ -115,3 +115,9 @@ def test_a_start_may_be_zero_in_some_columns():
     assert (d[1:] > 1e4 * d[0]).all()
     assert np.isfinite(d).all()
     assert np.isfinite(problem.curvature(np.zeros(4))).all()
+
+
+def test_the_curvature_moves_with_the_units():
+    small = TraceLasso(Dispersion(DenseRows(1e-6 * X), Lp(p=1)), 1e-6 * X, 1.0, np.eye(4))
+    w = np.array([0.6, 0.8, 0.0, 0.0])
+    np.testing.assert_allclose(small.curvature(w), 1e-6 * lasso(1.0).curvature(w), rtol=1e-6)

@@ -160,3 +160,122 @@ def test_every_tuned_constant_pays(problems, less, loss, monkeypatch):
         monkeypatch.setattr(module, constant, value)
     found = np.array([QuotientAscent().solve(one).path[-1] for one in objectives])
     assert (found / best).mean() < 1 - loss
+
+
+def test_a_problem_holds_the_rows_in_a_basis_of_their_span():
+    above, below = sets(4)
+    flat = np.column_stack([below[:, :3], np.zeros(40)])
+    v, u = RNG.uniform(0.5, 2.0, size=5), RNG.uniform(0.5, 2.0, size=40)
+    problem, V = module._Problem.of(quotient(above, flat, Lp(p=1), v, u))
+    assert V.shape == (4, 3)
+    np.testing.assert_allclose(problem.above, above @ V)
+    np.testing.assert_allclose(problem.below, flat @ V)
+    np.testing.assert_array_equal(problem.v, v)
+    np.testing.assert_array_equal(problem.u, u)
+    both = Quotient(Dispersion(DenseRows(above), Lp(p=1)), Dispersion(DenseRows(flat), Lp(p=1)), ridge=0.5)
+    assert module._Problem.of(both)[1].shape == (4, 4)  # a ridge is finite everywhere
+
+
+@pytest.mark.parametrize("ridge", [0.0, 2.0])
+def test_the_quotient_of_several_directions(ridge):
+    above, below = sets(3)
+    v, u = RNG.uniform(0.5, 2.0, size=5), RNG.uniform(0.5, 2.0, size=40)
+    objective = Quotient(
+        Dispersion(DenseRows(above, weights=v), TL1(a=1.0)),
+        Dispersion(DenseRows(below, weights=u), TL1(a=1.0)),
+        ridge,
+    )
+    problem, V = module._Problem.of(objective)
+    W = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
+    np.testing.assert_allclose(problem.quotient(V.T @ W), objective.value(W), rtol=1e-12)
+    assert problem.smoothed_quotient(V.T @ W[:, 0], 0.0) == pytest.approx(objective.value(W)[0])
+    size = problem.size(V.T @ W[:, 0])
+    if ridge:
+        assert size == pytest.approx(np.sqrt(u @ (below**2).sum(axis=1) / 3 / u.sum()))
+    else:
+        t = np.abs(below @ W[:, 0])
+        assert u[t < 0.999 * size].sum() <= u.sum() / 2 <= u[t <= 1.001 * size].sum()
+
+
+def test_a_step_maximizes_its_minorant():
+    """(G'w - F/2 w'Sw) for an operator that needs no shift, against many directions."""
+    above, below = sets(4)
+    v, weights = RNG.uniform(0.5, 2.0, size=5), RNG.uniform(0.5, 2.0, size=40)
+    problem, _ = module._Problem.of(quotient(above, below, Lp(p=1), v, weights))
+    w, h = np.array([0.5, -0.5, 0.5, 0.5]), 0.2
+    value = problem.smoothed_quotient(w, h)
+    G = problem.above.T @ (v * np.sign(problem.above @ w))
+    u = np.sqrt((problem.below @ w) ** 2 + h**2)
+    S = (problem.below.T * weights / u) @ problem.below
+    others = RNG.normal(size=(4, 4000))
+    others /= np.linalg.norm(others, axis=0)
+    minorant = lambda W: G @ W - 0.5 * value * np.einsum("ij,ik,kj->j", W, S, W)  # noqa: E731
+    new, reached = problem.step(w, value, h)
+    assert minorant(new[:, None])[0] >= minorant(others).max() - 1e-12
+    assert reached > value
+
+
+def test_the_shift_that_never_fails_is_a_bound():
+    """For an operator that is not convex: from kappa times all squares above on no step descends."""
+    operator = TL1(a=0.05)
+    problem, _ = module._Problem.of(quotient(*sets(4), operator))
+    kept = 0
+    for seed in range(30):
+        w = np.random.default_rng(seed).normal(size=4)
+        w /= np.linalg.norm(w)
+        value = problem.smoothed_quotient(w, 1e-2)
+        new, reached = problem.step(w, value, 1e-2)
+        assert reached >= value
+        kept += bool((new == w).all())
+    assert kept < 3  # and hardly ever stays
+
+
+def test_climbs_keep_the_best_they_have_seen():
+    problem, _ = module._Problem.of(quotient(*sets(3), Lp(p=1)))
+    w = np.array([1.0, 0.0, 0.0])
+    climb = module._Climb(problem, w)
+    first = float(problem.quotient(w[:, None])[0])
+    assert climb.path == [first]
+    climb.at(0.1, 50, 1e-6)
+    assert climb.done
+    assert climb.path[-1] >= first
+    best = climb.best
+    climb.to(w)  # lower: the best stays
+    assert climb.best is best
+    assert climb.path[-1] == climb.path[-2]
+    short = module._Climb(problem, w)
+    short.at(0.1, 1, 0.0)
+    assert not short.done
+
+
+def test_vertices_are_drawn_while_they_are_cheap():
+    def drawn(d, ridge=0.0):
+        return module._Problem(
+            np.ones((1, d)), np.ones((2, d)), np.ones(1), np.ones(2), Lp(p=1), ridge
+        )._drawn()
+
+    assert drawn(1) == 0
+    assert drawn(2) == drawn(20) == module.N_VERTICES
+    assert drawn(50) == module.VERTEX_WORK // 50**3 < module.N_VERTICES
+    assert drawn(20, ridge=1.0) == 0
+
+
+def test_with_a_ridge_fewer_widths_end_as_high():
+    above, below = sets(3)
+    objective = Quotient(Dispersion(DenseRows(above), Lp(p=1)), Dispersion(DenseRows(below), Lp(p=1)), 5.0)
+    found = QuotientAscent().solve(objective)
+    others = RNG.normal(size=(3, 20_000))
+    others /= np.linalg.norm(others, axis=0)
+    assert found.path[-1] >= objective.value(others).max()
+    assert len(found.path) == 1 + module.N_RIDGE
+    sharp = QuotientAscent().solve(quotient(above, below, Lp(p=1)))
+    assert len(sharp.path) == 2 + len(module.WIDTHS)  # and the vertex at the end
+
+
+def test_without_a_generator_the_draw_is_fixed():
+    objective = quotient(*sets(6), Lp(p=1))
+    plain, drawn = (
+        QuotientAscent().solve(objective),
+        QuotientAscent().solve(objective, rng=np.random.RandomState(0)),
+    )
+    np.testing.assert_array_equal(plain.W, drawn.W)

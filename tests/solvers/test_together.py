@@ -313,3 +313,9 @@ def test_every_tuned_constant_pays(best, constant, less, loss, monkeypatch):
     """The mean objective falls by more than the loss without the constant."""
     monkeypatch.setattr(together, constant, less)
     assert (totals() / best).mean() < 1 - loss
+
+
+def test_the_tolerance_is_a_share_of_the_sum():
+    rough = ascended(gaussian(N, 6), TL1(a=0.1), 2, tol=0.1)[1]
+    assert all(len(one.path) <= 3 and one.converged for one in rough)  # two steps that gain little
+    assert len(ascended(gaussian(N, 6), TL1(a=0.1), 2, tol=1e-9)[1][0].path) > 4
