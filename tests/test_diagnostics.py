@@ -203,3 +203,12 @@ def test_the_level_of_a_monitor_and_its_warnings():
     assert found.limits.tilt == (pca.weights_ > 0).sum() + 1
     assert limits(pca, 0.98, "training").tilt == np.inf
     assert limits(pca, 0.5).score < limits(pca, 0.999).score
+
+
+def test_a_row_beyond_the_largest_number_is_the_largest():
+    subspace = Subspace(np.array([1.0, -1.0]), np.array([[0.6, 0.8]]), np.ones(1))
+    found = subspace.rows(DenseRows(np.array([[2.0], [1.7e308], [-1.7e308]])))
+    np.testing.assert_allclose(found[0], [2.2, 0.6])
+    np.testing.assert_allclose(found[1:], [[1.02e308, 1.36e308], [-1.02e308, -1.36e308]])
+    steep = Subspace(np.zeros(1), np.array([[4.0]]), np.ones(1)).rows(DenseRows(np.array([[1e308]])))
+    assert steep[0, 0] == np.finfo(float).max

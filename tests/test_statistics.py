@@ -173,3 +173,11 @@ def test_the_main_mode_does_not_shrink_to_a_point():
     x = np.concatenate([2.0 ** -np.arange(40.0), -(2.0 ** -np.arange(40.0))])
     for location, scale in (main_mode(x, 40), main_mode_of_counts(np.sort(x), np.ones(80))):
         assert np.count_nonzero(np.abs(x - location) <= 2.5 * scale) >= 24
+
+
+def test_a_sample_without_tails_is_its_own_mode():
+    x = 3.0 + np.linspace(-1.0, 1.0, 101)
+    z = grid(200_001)
+    for location, scale in (main_mode(x, 50), main_mode_of_counts(x, np.ones(101))):
+        assert location == pytest.approx(3.0)
+        assert scale == pytest.approx(x.std() / z[np.abs(z) <= 2.5].std(), rel=1e-3)

@@ -316,3 +316,12 @@ def test_more_rows_than_are_screened_take_less_than_all_products(monkeypatch):
     assert sum(looked) < 0.5 * 800**2
     monkeypatch.setattr(ascent, "N_SCREENED", 800)
     assert found.path[-1] > 0.98 * SphereAscent().solve(objective).path[-1]
+
+
+@pytest.mark.parametrize("size", [1e-5, 1e5])
+def test_steps_do_not_depend_on_units(size):
+    W = np.array([direction(seed) for seed in range(6)])
+    plain = ascent._gradient_ascent(batch_of(TL1(a=0.5)).at(A @ W[0], 0.3), W, W @ A.T, 4, gain=0.0)
+    other = batch_of(TL1(a=0.5 * size), size * A).at(size * A @ W[0], 0.3 * size)
+    scaled = ascent._gradient_ascent(other, W, size * W @ A.T, 4, gain=0.0)
+    np.testing.assert_allclose(scaled[0], plain[0], atol=1e-9)

@@ -343,3 +343,15 @@ def test_star_resists_unbalanced_contamination(seed):
     captured = [np.sum(W[:, :2] ** 2) / 2 for W in (star, svd)]
     assert captured[0] > 0.99
     assert captured[1] < 0.6
+
+
+def test_directions_beyond_the_rank_complete_a_basis():
+    X = np.random.default_rng(0).normal(size=(12, 2)) @ np.random.default_rng(1).normal(size=(2, 6))
+    found = fit_l1_star(X, 6)
+    assert found.rank == 2
+    assert found.reduced
+    np.testing.assert_allclose(found.components @ found.components.T, np.eye(6), atol=1e-9)
+    np.testing.assert_allclose(X @ found.components[2:].T, 0.0, atol=1e-9)
+    axes = np.linalg.svd(X, full_matrices=False)[2]
+    np.testing.assert_allclose(found.components[2:], axes[2:], atol=1e-9)
+    assert found.objectives.shape == (5,)

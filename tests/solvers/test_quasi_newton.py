@@ -154,3 +154,11 @@ def test_the_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(module, "MEMORY", 2)
     quasi_newton(linear, frame(2), short, 1e-15, 40)
     assert max(seen) == 2
+
+
+def test_what_lies_in_the_span_is_left_to_the_mean_curvature():
+    """At any frame: inside the span Q over the mean curvature, whatever the scatter does to the rest."""
+    W, Q = frame(2, seed=4), RNG.normal(size=(6, 2))
+    here = trace(W)
+    D = elliptical(np.diag(C)[::-1], np.eye(6)[:, ::-1])(here, Q, None)
+    np.testing.assert_allclose(W.T @ D, W.T @ Q / (np.trace(span_curvature(here)) / 2), rtol=1e-9)

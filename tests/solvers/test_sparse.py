@@ -19,7 +19,7 @@ OPERATORS = [TL1(a=0.2), TL1(a=1.0), TL1(a=10.0), TL1(), Lp(p=1), Lp(p=1.5), Lp(
 @pytest.mark.parametrize("operator", OPERATORS, ids=repr)
 def test_no_step_descends(operator):
     rng = np.random.default_rng(0)
-    for _ in range(20):
+    for _ in range(8):
         A = rng.normal(size=(12, 5))
         objective, solver = dispersion(DenseRows(A), operator), SparseAscent(n_nonzero=2)
         w = hard_threshold(rng.normal(size=5), 2)

@@ -110,3 +110,9 @@ def test_samples_are_compared_in_blocks(monkeypatch):
     monkeypatch.setattr(starts, "BLOCK_ENTRIES", 7 * len(X))
     parts = best_sample(dispersion(DenseRows(X), TL1(a=1.0)))
     assert (parts.index, parts.value) == (whole.index, pytest.approx(whole.value))
+
+
+def test_the_best_sample_does_not_depend_on_units():
+    for operator in (TL1(), Lp(p=1)):
+        plain, small = (best_sample(dispersion(DenseRows(size * X), operator)) for size in (1.0, 1e-8))
+        assert plain.index == small.index >= 0
