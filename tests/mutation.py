@@ -87,10 +87,7 @@ class Mutant:
 
 def mutants(module, source):
     """All mutants of a module; annotations, docstrings, messages and declarations are left alone."""
-    tree = ast.parse(source)
-    for parent in ast.walk(tree):
-        for child in ast.iter_child_nodes(parent):
-            child.parent = parent
+    tree = with_parents(source)
     for index, node in enumerate(ast.walk(tree)):
         for what, change in changes(node):
             if any(isinstance(up, ast.Raise | ast.JoinedStr) for up in ancestors(node)) or in_annotation(
@@ -103,6 +100,14 @@ def mutants(module, source):
             yield Mutant(module, lines_of(statement), head, what, assigned(statement), make)
 
 
+def with_parents(source):
+    tree = ast.parse(source)
+    for parent in ast.walk(tree):
+        for child in ast.iter_child_nodes(parent):
+            child.parent = parent
+    return tree
+
+
 def changed(source, index, change):
     """The source with one node changed, that of a number in the order of `ast.walk`."""
     tree = ast.parse(source)
@@ -112,7 +117,7 @@ def changed(source, index, change):
 
 def constants(module, source):
     """Mutants of the tuned constants of a module: each number of them a quarter and four times as large."""
-    tree = ast.parse(source)
+    tree = with_parents(source)
     for statement in tree.body:
         names = assigned(statement)
         if not any(name.isupper() for name in names):
@@ -122,7 +127,7 @@ def constants(module, source):
             for factor in (0.25, 4):
                 value = number.value * factor
                 value = max(1, round(value)) if type(number.value) is int else value
-                if value == number.value:
+                if value == number.value or not is_number(number):
                     continue
                 change = partial(set_number, i, value)
                 where = next(at for at, node in enumerate(ast.walk(tree)) if node is statement)

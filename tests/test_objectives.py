@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from support import OPERATORS, gaussian, name
+from support import OPERATORS, array_api_strict, gaussian, name, torch
 from tl1pca import TL1, Huber, Lp
 from tl1pca.objectives import (
     BatchDispersion,
@@ -13,6 +13,7 @@ from tl1pca.objectives import (
     Residual,
     ResidualScale,
     dispersion,
+    evaluated,
 )
 from tl1pca.rows import DenseRows
 
@@ -273,3 +274,17 @@ def test_weights_reach_the_batch():
 def test_which_way_is_better():
     assert Dispersion.sense == DispersionScale.sense == Quotient.sense == 1.0
     assert Residual.sense == ResidualScale.sense == -1.0
+
+
+@pytest.mark.parametrize("adapter", [array_api_strict, torch], ids=["array_api_strict", "torch"])
+def test_the_same_on_arrays_of_other_libraries(adapter):
+    W = orthonormal(2)
+    there = adapter(X, V)
+    for objective in (
+        Residual(DenseRows(X, weights=V), Huber(c=1.0), floor=1e-3),
+        DispersionScale(DenseRows(X, weights=V), TL1()),
+        Dispersion(DenseRows(X, weights=V), TL1(a=1.0), 0.3),
+    ):
+        here, other = (evaluated(one, W) for one in (objective, objective.on(there)))
+        np.testing.assert_allclose(other.values, here.values, rtol=1e-9)
+        np.testing.assert_allclose(other.gradient, here.gradient, rtol=1e-9)
