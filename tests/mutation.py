@@ -48,7 +48,7 @@ TESTS = [
         for name in ("operators", "objectives", "linear", "statistics", "geometry", "location")
     ),
     *(f"tests/test_{name}.py" for name in ("extraction", "diagnostics", "limits", "contributions")),
-    *("tests/solvers", "tests/estimators", "tests/paper"),
+    *("tests/solvers", "tests/estimators", "tests/paper", "tests/scale/test_array_api.py"),
 ]
 LEFT_OUT = "not dask and not check_estimator"
 #: Numbers below this are tolerances: twice as much is no other program.

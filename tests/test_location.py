@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from support import array_api_strict
 from tl1pca import location
 from tl1pca.location import locate, spatial_median
 from tl1pca.rows import DenseRows
@@ -165,3 +166,8 @@ def test_most_rows_at_one_point():
     """The median distance is zero: the longest row tells the size."""
     rows = np.vstack([np.zeros((9, 2)), [[1.0, 0.0], [3.0, 4.0], [0.0, 2.0]]])
     np.testing.assert_allclose(spatial_median(DenseRows(rows)), [0.0, 0.0], atol=1e-12)
+
+
+def test_column_medians_of_a_device():
+    there = location._column_medians(array_api_strict(X[:29], None))
+    np.testing.assert_allclose(np.asarray(there), np.median(X[:29], axis=0))

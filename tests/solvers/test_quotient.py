@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tl1pca import TL1, Lp
+from tl1pca.geometry import sphere_maximizer
 from tl1pca.objectives import Dispersion, Quotient
 from tl1pca.rows import DenseRows
 from tl1pca.solvers import QuotientAscent, State
@@ -277,3 +278,35 @@ def test_without_a_generator_the_draw_is_fixed():
         QuotientAscent().solve(objective, rng=np.random.RandomState(0)),
     )
     np.testing.assert_array_equal(plain.W, drawn.W)
+
+
+def test_a_shift_gains_where_the_plain_step_descends():
+    """The rows above are not convex in the direction: the maximizer of the tangent may overshoot."""
+    operator, gained = TL1(a=0.02), 0
+    for seed in range(40):
+        problem, _ = module._Problem.of(quotient(*sets(4, seed=seed), operator))
+        w = np.random.default_rng(seed).normal(size=4)
+        w /= np.linalg.norm(w)
+        h = 0.3
+        value = problem.smoothed_quotient(w, h)
+        t = problem.above @ w
+        G = problem.above.T @ (np.sign(t) * operator.slope(np.abs(t)))
+        u = np.sqrt((problem.below @ w) ** 2 + h**2)
+        d, Q = np.linalg.eigh((problem.below.T * (value * operator.slope(u) / u)) @ problem.below)
+        plain = Q @ sphere_maximizer(Q.T @ G, d)
+        if problem.smoothed_quotient(plain, h) < value:
+            gained += problem.step(w, value, h)[1] > value
+        else:
+            np.testing.assert_allclose(problem.step(w, value, h)[0], plain, atol=1e-9)
+    assert gained > 3
+
+
+def test_fishers_directions_have_the_weights_of_both_sets():
+    above, below = sets(3)
+    v, u = RNG.uniform(0.1, 5.0, size=5), RNG.uniform(0.1, 5.0, size=40)
+    problem, V = module._Problem.of(quotient(above, below, Lp(p=1), v, u))
+    scatter, between = (below.T * u) @ below, (above.T * v) @ above
+    values, axes = np.linalg.eig(np.linalg.solve(scatter, between))
+    fisher = np.real(axes[:, np.argmax(np.real(values))])
+    starts = V @ problem.starts(np.random.RandomState(0))
+    assert np.abs(starts.T @ (fisher / np.linalg.norm(fisher))).max() > 1 - 1e-12

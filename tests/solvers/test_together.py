@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from support import gaussian
+from support import array_api_strict, gaussian
 from tl1pca import TL1, TL1PCA, Lp
 from tl1pca.objectives import dispersion
 from tl1pca.rows import DenseRows
@@ -319,3 +319,18 @@ def test_the_tolerance_is_a_share_of_the_sum():
     rough = ascended(gaussian(N, 6), TL1(a=0.1), 2, tol=0.1)[1]
     assert all(len(one.path) <= 3 and one.converged for one in rough)  # two steps that gain little
     assert len(ascended(gaussian(N, 6), TL1(a=0.1), 2, tol=1e-9)[1][0].path) > 4
+
+
+def test_few_entries_of_a_device_come_to_the_host(monkeypatch):
+    rows = array_api_strict(A, V)
+    objective, earlier = dispersion(rows, TL1()), rows.asarray(frame(1))
+    here, moved = together.at_hand(objective, earlier)
+    assert type(moved) is np.ndarray
+    assert type(here.rows) is DenseRows
+    np.testing.assert_allclose(
+        here.value(frame(2)), dispersion(DenseRows(A, weights=V), TL1()).value(frame(2))
+    )
+    monkeypatch.setattr(together, "HOST_ENTRIES", A.size - 1)
+    assert together.at_hand(objective, earlier) == (objective, earlier)
+    at_home = dispersion(DenseRows(A), TL1()), frame(1)
+    assert together.at_hand(*at_home)[0] is at_home[0]
