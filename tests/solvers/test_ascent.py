@@ -325,3 +325,16 @@ def test_steps_do_not_depend_on_units(size):
     other = batch_of(TL1(a=0.5 * size), size * A).at(size * A @ W[0], 0.3 * size)
     scaled = ascent._gradient_ascent(other, W, size * W @ A.T, 4, gain=0.0)
     np.testing.assert_allclose(scaled[0], plain[0], atol=1e-9)
+
+
+def test_the_largest_scale_is_ranked_first_without_a_root_for_each():
+    other = 0
+    for seed in range(20):
+        rows = np.random.default_rng(seed).standard_t(1, size=(30, 4))
+        W = rows / np.linalg.norm(rows, axis=1)[:, None]
+        alpha = dispersion(DenseRows(rows), TL1()).value(W.T)
+        assert alpha[ascent._rank(batch_of(TL1(), rows), W @ rows.T, 1)[0]] == pytest.approx(
+            alpha.max(), rel=1e-9
+        )
+        other += int(np.argmax(alpha)) != int(np.argmax(np.abs(W @ rows.T).sum(axis=1)))
+    assert other > 3  # the largest mean does not tell
