@@ -60,7 +60,7 @@ docs: $(STAMP)  ## build the documentation into docs/_build/html
 torture: $(STAMP)  ## kills, faults, interrupts, 10,000 hard cases, load; up to half an hour
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m torture.run
 
-mutate: $(STAMP)  ## change one thing in the source at a time and see whether a test fails; about half an hour
+mutate: $(STAMP)  ## change one thing in the source at a time and see whether a test fails; about a quarter of an hour
 	$(BIN)/python tests/mutation.py
 
 oldest:  ## run the tests with the oldest Python and libraries that are promised

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import chi2, norm
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
@@ -9,7 +10,7 @@ from sklearn.preprocessing import MinMaxScaler, PowerTransformer, RobustScaler, 
 
 from support import ESTIMATORS, gaussian, name, with_components
 from tl1pca import EulerPCA, L1ReconstructionPCA, TL1CellPCA, TL1SubspacePCA
-from tl1pca._contributions import RowModel
+from tl1pca._contributions import RowModel, _limit, suspect_cells
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import contributions, distances, suspects
 
@@ -155,3 +156,87 @@ def test_errors_and_rows_without_noise():
     found = contributions(PCA(2).fit(plane), plane)
     assert np.isfinite(found.cell).all()
     assert np.isfinite(contributions(PCA(3).fit(plane), plane).cell).all()
+
+
+def normal_model():
+    pca = PCA(2).fit(X)
+    C, noise = pca.components_, pca.noise_variance_
+    covariance = C.T @ np.diag(pca.explained_variance_) @ C + noise * (np.eye(6) - C.T @ C)
+    return pca, RowModel.of(pca), covariance
+
+
+def test_every_cell_is_predicted_by_the_others():
+    """For rows that are not far out in the plane, the regression of the normal model."""
+    pca, model, covariance = normal_model()
+    A = X - pca.mean_
+    near = (((A @ pca.components_.T) ** 2) / pca.explained_variance_).sum(axis=1) < 5
+    z, prediction = model.predicted(A)
+    for c in range(6):
+        others = [j for j in range(6) if j != c]
+        weights = np.linalg.solve(covariance[np.ix_(others, others)], covariance[others, c])
+        deviation = np.sqrt(covariance[c, c] - weights @ covariance[others, c])
+        right = A[:, others] @ weights
+        np.testing.assert_allclose(prediction[near, c], (pca.mean_[c] + right)[near], atol=1e-8)
+        np.testing.assert_allclose(z[near, c], ((A[:, c] - right) / deviation)[near], atol=1e-8)
+
+
+def test_rows_far_out_in_the_plane_are_not_drawn_to_the_middle():
+    pca, model, _ = normal_model()
+    usual = chi2.ppf(0.999, 2)
+    A = np.array([[0.5], [2.0], [10.0], [50.0]]) * np.sqrt(pca.explained_variance_[0]) * pca.components_[0]
+    np.testing.assert_allclose(model.tempered(A), [1.0, 1.0, usual / 100.0, usual / 2500.0])
+    np.testing.assert_allclose(model.predicted(A)[1][3], pca.mean_ + A[3], rtol=0.2)
+    inside = (pca.components_.T**2 / pca.explained_variance_).sum(axis=1)
+    off = 1 - (pca.components_**2).sum(axis=0)
+    right = model.tempered(A)[:, None] * inside + off / pca.noise_variance_
+    np.testing.assert_allclose(model.diagonals(A), right)
+    M = model.precision_columns(np.arange(6), float(model.tempered(A)[2]))
+    np.testing.assert_allclose(model.weighed(A)[2], A[2] @ M, atol=1e-10)
+    np.testing.assert_allclose(np.diag(M), right[2])
+
+
+def test_removed_cells_are_judged_without_each_other():
+    _, model, _ = normal_model()
+    a = X[3] - model.mean
+    a[[1, 4]] += 5.0
+    z, prediction = model.repaired(a, [1, 4])
+    for c, other in ((1, 4), (4, 1)):
+        alone = model.without(a, [other])
+        assert (z[c], prediction[c]) == (alone[0][c], alone[1][c])
+    rest = model.without(a, [1, 4])
+    np.testing.assert_array_equal(z[[0, 2, 3, 5]], rest[0][[0, 2, 3, 5]])
+    assert not rest[0][[1, 4]].any()
+
+
+def test_suspects_end_at_the_limit_and_at_their_number():
+    _, model, _ = normal_model()
+    row = X[3] + 40.0 * np.array([1.0, -1.0, 1.0, 0.0, 0.0, 1.0])
+    found = suspect_cells(model, row, 3.0, 3)
+    assert len(found) == 3
+    z = np.abs(model.without(row - model.mean, [])[0])
+    assert found[0] == int(np.argmax(z))
+    assert suspect_cells(model, row, 1.01 * z.max(), 3) == []
+    assert len(suspect_cells(model, row, 0.0, 99)) == 5  # one cell is left to tell of the others
+    pca = PCA(2).fit(X)
+    assert len(suspects(pca, row[None], most=1)) == 1
+    assert len(suspects(pca, row[None])) >= len(suspects(pca, row[None], level=1 - 1e-12))
+
+
+def test_the_limit_of_a_row_is_shared_by_its_cells():
+    """One row in a thousand has a cell beyond it."""
+    assert _limit(1) == pytest.approx(norm.ppf(1 - 0.0005))
+    assert _limit(10, 0.95) == pytest.approx(norm.ppf(1 - 0.0025))
+
+
+def test_components_without_variance_and_planes_without_noise():
+    class Flat:
+        mean_, components_ = np.zeros(3), np.eye(3)[:2]
+        explained_variance_, explained_variance_ratio_ = np.array([4.0, 0.0]), np.array([1.0, 0.0])
+
+    model = RowModel.of(Flat())
+    np.testing.assert_array_equal(model.precisions, [0.25, 0.0])
+    assert 0 < model.noise < 1e-11
+    np.testing.assert_allclose(model.score_parts(np.array([[2.0, 5.0, 1.0]])), [[1.0, 0.0, 0.0]])
+    np.testing.assert_allclose(model.residuals(np.array([[2.0, 5.0, 1.0]])), [[0.0, 0.0, 1.0]])
+    Flat.explained_variance_, Flat.explained_variance_ratio_ = np.array([4.0, 2.0]), np.array([0.4, 0.2])
+    assert RowModel.of(Flat()).noise == pytest.approx(4.0)  # what is left of ten

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 from sklearn.decomposition import PCA
 
 from support import ESTIMATORS, gaussian, name, with_components
-from tl1pca import SparseLpPCA, TL1CellPCA
-from tl1pca._subspace import row_lengths, score_distances
+from tl1pca import SparseLpPCA, TL1CellPCA, TL1SubspacePCA
+from tl1pca._flags import labels
+from tl1pca._subspace import Subspace, row_lengths, score_distances
 from tl1pca.diagnostics import (
     Cutoffs,
     Flag,
@@ -15,9 +16,14 @@ from tl1pca.diagnostics import (
     distances,
     excess,
     flags,
+    limits,
+    monitor,
     orthogonal_limit,
     principal_angles,
+    rows_behind,
+    rows_for_flags,
 )
+from tl1pca.rows import DenseRows
 
 X = gaussian(300, 6)
 
@@ -106,3 +112,103 @@ def test_limits_in_the_tilted_subspace():
     huge = excess(np.zeros(1), np.array([1e308]), Cutoffs(3.0, 1e-5))
     assert np.isfinite(huge).all()
     assert huge[0] > 1e290
+
+
+def test_cutoffs_by_their_formula():
+    """Wilson and Hilferty: od^(2/3) is nearly normal, its middle and spread are robust."""
+    od = np.random.default_rng(0).chisquare(5, size=101) ** 0.5
+    z = od ** (2 / 3)
+    spread = 1.4826 * np.median(np.abs(z - np.median(z)))
+    found = cutoffs(od, 3, level=0.9)
+    assert found.orthogonal == pytest.approx((np.median(z) + spread * norm.ppf(0.9)) ** 1.5)
+    assert found.score == pytest.approx(np.sqrt(chi2.ppf(0.9, 3)))
+    assert found.tilt == np.inf
+    assert cutoffs(np.zeros(5), 1).orthogonal == 0.0
+    assert np.isfinite(cutoffs(np.full(5, 1e308), 1).orthogonal)
+
+
+def test_labels_are_those_of_the_flags():
+    sd, od = np.array([0.0, 9.0, 0.0, 2.9]), np.array([0.0, 0.0, 9.0, 2.9])
+    assert labels(sd, od, Cutoffs(3.0, 3.0)).tolist() == [1, -1, -1, 1]
+
+
+def test_the_rows_behind_a_limit():
+    assert [rows_for_flags(k) for k in (1, 2, 5)] == [10, 12, 24]
+    own = TL1SubspacePCA(2, random_state=0).fit(X[:50])
+    assert rows_behind(own, 7) == 50
+    assert rows_behind(PCA(2).fit(X), 7) == 7
+
+
+def test_scores_without_variance_do_not_count():
+    T = np.array([[3.0, 4.0, 1e-12], [0.0, 2.0, 5.0]])
+    np.testing.assert_allclose(score_distances(T, np.array([1.0, 4.0, 0.0])), [np.sqrt(13.0), 1.0])
+    assert score_distances(T, np.zeros(3)).tolist() == [0.0, 0.0]
+
+
+def test_a_subspace_with_oblique_components():
+    """Coefficients and distances are those of least squares, in any basis of the span."""
+    rng = np.random.default_rng(0)
+    C = rng.normal(size=(2, 6))
+    subspace = Subspace(np.ones(6), C, np.array([4.0, 9.0]))
+    rows = DenseRows(X)
+    T = np.linalg.lstsq(C.T, (X - 1.0).T, rcond=None)[0].T
+    np.testing.assert_allclose(subspace.scores(rows), T, atol=1e-10)
+    rest = np.linalg.norm(X - 1.0 - T @ C, axis=1)
+    sd, od = subspace.distances(rows)
+    np.testing.assert_allclose(od, rest, atol=1e-10)
+    np.testing.assert_allclose(sd, np.sqrt((T**2 / [4.0, 9.0]).sum(axis=1)))
+    np.testing.assert_allclose(subspace.negative_distances(rows), -rest, atol=1e-10)
+    np.testing.assert_allclose(subspace.rows(DenseRows(T)), 1.0 + T @ C)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_distances_of_rows_of_any_size(size):
+    pca = PCA(2).fit(X)
+    at = Subspace(size * pca.mean_, pca.components_, pca.explained_variance_)
+    plain = Subspace.of(pca).distances(DenseRows(X))
+    np.testing.assert_allclose(at.distances(DenseRows(size * X))[1] / size, plain[1], rtol=1e-9)
+    np.testing.assert_allclose(at.distances(DenseRows(size * X))[0] / size, plain[0], rtol=1e-9)
+
+
+def test_a_huge_row_beside_usual_ones():
+    pca = PCA(2).fit(X)
+    both = np.vstack([X[:5], 1e300 * X[:1]])
+    sd, od = Subspace.of(pca).distances(DenseRows(both))
+    alone = Subspace.of(pca).distances(DenseRows(X[:5]))
+    np.testing.assert_allclose(sd[:5], alone[0])
+    np.testing.assert_allclose(od[:5], alone[1])
+    assert np.isfinite([sd[5], od[5]]).all()
+    assert od[5] > 1e295
+    huge = Subspace.of(pca).rows(DenseRows(np.array([[1e308, 1e308]])))
+    assert np.isfinite(huge).all()
+
+
+def test_angles_of_every_size():
+    for degrees in (1e-9, 1.0, 30.0, 60.0, 89.0, 90.0):
+        t = np.radians(degrees)
+        assert principal_angles([[1.0, 0.0]], [[np.cos(t), np.sin(t)]])[0] == pytest.approx(degrees)
+    mixed = principal_angles(np.eye(4)[:2], [[1.0, 0.0, 1e-3, 0.0], [0.0, 0.1, 0.0, 1.0]])
+    np.testing.assert_allclose(mixed, np.degrees([np.arctan(10.0), np.arctan(1e-3)]), rtol=1e-9)
+
+
+def test_the_level_of_a_monitor_and_its_warnings():
+    rows = np.random.default_rng(0).normal(size=(80, 5)) * [5, 4, 1, 1, 1]
+    pca = TL1SubspacePCA(2, random_state=0).fit(rows)
+    found = monitor(pca, rows, 0.98)
+    assert found.limits == limits(pca, 0.98)
+    warned = limits(pca, 0.9)
+    assert (found.warnings.score, found.warnings.orthogonal) == pytest.approx(
+        (warned.score, warned.orthogonal)
+    )
+    assert found.limits.tilt == (pca.weights_ > 0).sum() + 1
+    assert limits(pca, 0.98, "training").tilt == np.inf
+    assert limits(pca, 0.5).score < limits(pca, 0.999).score
+
+
+def test_a_row_beyond_the_largest_number_is_the_largest():
+    subspace = Subspace(np.array([1.0, -1.0]), np.array([[0.6, 0.8]]), np.ones(1))
+    found = subspace.rows(DenseRows(np.array([[2.0], [1.7e308], [-1.7e308]])))
+    np.testing.assert_allclose(found[0], [2.2, 0.6])
+    np.testing.assert_allclose(found[1:], [[1.02e308, 1.36e308], [-1.02e308, -1.36e308]])
+    steep = Subspace(np.zeros(1), np.array([[4.0]]), np.ones(1)).rows(DenseRows(np.array([[1e308]])))
+    assert steep[0, 0] == np.finfo(float).max

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from support import subspace_angle
-from tl1pca import L1PCA, TL1, TL1PCA, DispersionPCA
+from tl1pca import L1PCA, TL1, TL1PCA, DispersionPCA, Lp
 from tl1pca.extraction import greedy
 from tl1pca.objectives import dispersion
 from tl1pca.rows import MANY_ROWS, DenseRows
-from tl1pca.solvers import SphereAscent
+from tl1pca.solvers import SparseFixedPoint, SphereAscent
 
 N = MANY_ROWS + 1500
 
@@ -99,6 +99,20 @@ def test_equal_rows_have_one_component_whatever_the_share():
     found = greedy(nothing, SphereAscent(), 3, np.random.RandomState(0), enough=lambda W: False)
     assert found.W.shape == (3, 1)
     assert found.paths == ((0.0,),)
+
+
+def test_rounding_is_nothing_left_even_where_the_first_rows_are_zero():
+    X = np.zeros((200, 3))
+    X[100:] = np.outer(np.random.default_rng(0).normal(size=100), [0.3, -0.7, 0.1])
+    found = greedy(dispersion(DenseRows(X), TL1(a=1.0)), SphereAscent(), 2, np.random.RandomState(0))
+    assert found.paths[1] == (0.0,)
+
+
+def test_methods_that_are_not_orthogonal_are_completed_by_unused_axes():
+    X = np.outer(np.arange(-3.0, 4.0), [1.0, 2.0, 0.0])
+    found = greedy(dispersion(DenseRows(X), Lp(p=1)), SparseFixedPoint(2), 3, np.random.RandomState(0))
+    np.testing.assert_array_equal(found.W[:, 1:], [[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
+    assert found.paths[1:] == ((0.0,), (0.0,))
 
 
 def test_the_extraction_ends_when_it_is_enough():

@@ -3,9 +3,18 @@
 import numpy as np
 import pytest
 
-from support import OPERATORS, gaussian, name
+from support import OPERATORS, array_api_strict, gaussian, name, torch
 from tl1pca import TL1, Huber, Lp
-from tl1pca.objectives import BatchDispersion, Dispersion, DispersionScale, Residual, dispersion
+from tl1pca.objectives import (
+    BatchDispersion,
+    Dispersion,
+    DispersionScale,
+    Quotient,
+    Residual,
+    ResidualScale,
+    dispersion,
+    evaluated,
+)
 from tl1pca.rows import DenseRows
 
 X = gaussian(60, 4, seed=1) - gaussian(60, 4, seed=1).mean(axis=0)
@@ -170,3 +179,112 @@ def test_a_batch_is_settled_at_scores_only_where_it_is_auto():
     alpha = float(DispersionScale(DenseRows(X), TL1()).value(np.eye(4)[:, :1])[0])
     assert auto.operator.a == pytest.approx(alpha, rel=1e-7)
     assert auto.objective(5.0) == pytest.approx(alpha, rel=1e-7)
+
+
+def test_distances_below_the_floor_weigh_as_the_floor():
+    rows = DenseRows(np.array([[3.0, 1e-3], [2.0, 0.5]]))
+    objective = Residual(rows, Lp(p=1), floor=0.1)
+    W = np.array([[1.0], [0.0]])
+    here = objective.value_and_gradient(W)
+    # -sum_i x_i t_i / max(r_i, floor)
+    np.testing.assert_allclose(here.gradient[:, 0], [-(9 / 0.1 + 4 / 0.5), -(3e-3 / 0.1 + 1.0 / 0.5)])
+    assert here.value == pytest.approx(0.1 + 0.5)
+    np.testing.assert_allclose(objective.weights(np.array([1e-3, 0.5])), [1.0, 0.2])
+
+
+def test_the_scale_of_residuals():
+    """mean h(r/s) = 1/2 with h(u) = u^2/(1 + u^2), weights h'(u)/(2u)."""
+    r = np.abs(np.random.default_rng(0).standard_t(2, size=60))
+    objective = ResidualScale(DenseRows(X, weights=V))
+    s = objective.value_of_distances(r)
+    assert V @ ((r / s) ** 2 / (1 + (r / s) ** 2)) == pytest.approx(0.5 * V.sum(), rel=1e-9)
+    h = 1e-6
+    rho = lambda u: u**2 / (1 + u**2)  # noqa: E731
+    u = r / s
+    np.testing.assert_allclose(objective.weights(r), (rho(u + h) - rho(u - h)) / (2 * h) / (2 * u), rtol=1e-6)
+    floored = ResidualScale(DenseRows(X), floor=float(np.median(r)) * 1.001)
+    assert floored.value_of_distances(r) == 0.0  # half of the rows are in the subspace
+
+
+def test_the_scale_of_scores_less_a_center():
+    objective = DispersionScale(DenseRows(X, weights=V), TL1())
+    T, center = X @ orthonormal(2), np.array([0.5, -0.3])
+    for guess in (0.2, 5.0):
+        alpha = objective.refined(T, np.full(2, guess), center)
+        u = np.abs(T - center)
+        np.testing.assert_allclose(V @ (u / (alpha + u)), V.sum() / 2, rtol=1e-7)
+    assert objective.refined(T, np.ones(2), center, np.array([True, False]))[1] == 0.0
+    one = objective.value_of_scores(T[:, 0])
+    assert np.ndim(one) == 0
+    assert one == pytest.approx(objective.value(orthonormal(2))[0])
+
+
+def test_a_smoothed_scale():
+    """With spread kinks the gradient is that of the smoothed sum at the scale."""
+    W = orthonormal(2)
+    objective = DispersionScale(DenseRows(X, weights=V), TL1(), width=0.4)
+    here = objective.value_and_gradient(W)
+    settled = objective.settled_at(X @ W)
+    assert settled.width == 0.4
+    np.testing.assert_allclose(here.gradient, settled.gradient_of_scores(X @ W), rtol=1e-6)
+    assert objective.smoothed(0.7).width == 0.7
+
+
+def test_a_quotient_of_two():
+    top, bottom = (Dispersion(DenseRows(A, weights=v), TL1(a=1.0)) for A, v in ((X[:20], V[:20]), (X, V)))
+    objective, W = Quotient(top, bottom, ridge=3.0), orthonormal(2)
+    right = top.value(W) / (bottom.value(W) + 3.0)
+    np.testing.assert_allclose(objective.value(W), right, rtol=1e-12)
+    here = objective.value_and_gradient(W)
+    np.testing.assert_allclose(here.values, right, rtol=1e-12)
+    numeric = differences(lambda W: objective.value(W).sum(), W)
+    np.testing.assert_allclose(here.gradient, numeric, rtol=1e-5, atol=1e-8)
+    left = objective.deflated(W[:, :1])
+    assert left.ridge == 3.0
+    np.testing.assert_allclose(left.value(W)[0], 0.0, atol=1e-12)
+    assert left.value(W)[1] == pytest.approx(right[1])
+    other = objective.on(DenseRows(X[20:]))
+    assert other.value(W)[0] == pytest.approx(
+        top.on(DenseRows(X[20:])).value(W)[0] / (bottom.value(W)[0] + 3.0)
+    )
+    assert other.rows is other.above.rows
+    assert other.operator is top.operator
+
+
+def test_weights_reach_the_batch():
+    weighted = BatchDispersion.of(Dispersion(DenseRows(X, weights=V), TL1(a=1.0)))
+    assert not weighted.equal
+    np.testing.assert_array_equal(weighted.v, V)
+    plain = BatchDispersion.of(Dispersion(DenseRows(X), TL1(a=1.0)))
+    assert plain.equal
+    T = X[:3] @ X.T
+    ones = BatchDispersion.of(Dispersion(DenseRows(X, weights=np.ones(60)), TL1(a=1.0)))
+    for ours, other in zip(plain.derivatives(T), ones.derivatives(T)):
+        np.testing.assert_array_equal(ours, other)
+    W = X[:3]
+    np.testing.assert_allclose(plain.inner(W, T), W @ W.T)
+    wider = BatchDispersion.of(DispersionScale(DenseRows(X), TL1())).at(T[0], 0.5)
+    u = np.sqrt(T[0] ** 2 + 0.25)
+    assert np.mean(u / (wider.operator.a + u)) == pytest.approx(0.5, abs=1e-9)
+    again = wider.at(T[1])  # from what is known of another direction
+    u = np.abs(T[1])
+    assert np.mean(u / (again.operator.a + u)) == pytest.approx(0.5, abs=1e-9)
+
+
+def test_which_way_is_better():
+    assert Dispersion.sense == DispersionScale.sense == Quotient.sense == 1.0
+    assert Residual.sense == ResidualScale.sense == -1.0
+
+
+@pytest.mark.parametrize("adapter", [array_api_strict, torch], ids=["array_api_strict", "torch"])
+def test_the_same_on_arrays_of_other_libraries(adapter):
+    W = orthonormal(2)
+    there = adapter(X, V)
+    for objective in (
+        Residual(DenseRows(X, weights=V), Huber(c=1.0), floor=1e-3),
+        DispersionScale(DenseRows(X, weights=V), TL1()),
+        Dispersion(DenseRows(X, weights=V), TL1(a=1.0), 0.3),
+    ):
+        here, other = (evaluated(one, W) for one in (objective, objective.on(there)))
+        np.testing.assert_allclose(other.values, here.values, rtol=1e-9)
+        np.testing.assert_allclose(other.gradient, here.gradient, rtol=1e-9)

@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from support import OPERATORS, name
 from tl1pca import TL1, Cauchy, Huber, Lp
+from tl1pca.operators import Smoothed
 
 U = np.geomspace(1e-3, 1e3, 61)
 
@@ -131,4 +132,88 @@ def test_auto_is_settled_on_the_data():
 )
 def test_bad_parameters_get_a_readable_error(operator, error):
     with pytest.raises(error, match="must be a positive"):
+        operator.check()
+
+
+T = np.linspace(-3.0, 3.0, 41)
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=name)
+def test_spread_kinks_against_differences(operator):
+    term, h = Smoothed(operator, 0.3), 1e-5
+    u = np.sqrt(T**2 + 0.09)
+    np.testing.assert_allclose(term.value(T), operator.value(u), rtol=1e-12)
+    numeric = (term.value(T + h) - term.value(T - h)) / (2 * h)
+    off = np.abs(u - 1.0) > 1e-3  # Huber bends at c = 1
+    for slope in (term.slope(T), term.derivatives(T)[0], term.value_and_slope(T)[1]):
+        np.testing.assert_allclose(slope[off], numeric[off], rtol=1e-5, atol=1e-7)
+    bend = (term.slope(T + h) - term.slope(T - h)) / (2 * h)
+    np.testing.assert_allclose(term.derivatives(T)[1][off], -bend[off], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=name)
+def test_sharp_kinks(operator):
+    term, off = Smoothed(operator), T[T != 0]
+    np.testing.assert_array_equal(term.value(T), operator.value(np.abs(T)))
+    np.testing.assert_allclose(term.slope(off), np.sign(off) * operator.slope(np.abs(off)), rtol=1e-12)
+    np.testing.assert_allclose(term.derivatives(off)[1], -operator.curvature(np.abs(off)), rtol=1e-12)
+    assert term.value_and_slope(np.zeros(1))[1] == 0.0  # no side to pull to
+
+
+def test_one_width_and_one_shape_for_each_column():
+    columns, width, a = np.column_stack([T, T]), np.array([0.1, 0.7]), np.array([0.5, 2.0])
+    both = Smoothed(TL1(a=a), width)
+    for j in range(2):
+        alone = Smoothed(TL1(a=float(a[j])), float(width[j]))
+        np.testing.assert_allclose(both.value(columns)[:, j], alone.value(T), rtol=1e-12)
+        for ours, other in zip(both.derivatives(columns), alone.derivatives(T)):
+            np.testing.assert_allclose(ours[:, j], other, rtol=1e-10)
+
+
+@pytest.mark.parametrize("a", [1e-10, 1e-8, 1e-3])
+def test_the_curvature_of_a_small_shape(a):
+    u = np.geomspace(1e-3, 1e3, 9)
+    np.testing.assert_allclose(TL1(a=a).curvature(u), -2 * a * (a + 1) / (a + u) ** 3, rtol=1e-9)
+
+
+def test_a_shape_for_scores_of_which_half_are_zero():
+    """Any small one ranks the directions alike; one where there is nothing at all."""
+    assert TL1().resolve(np.array([0.0, 0.0, 5.0])).a == pytest.approx(5e-3)
+    assert TL1().resolve(np.zeros(3)).a == 1.0
+    assert TL1().at(np.array([0.0, 2.0, 0.0]), np.array([4.0, 9.0, 0.0])).a.tolist() == [4e-3, 2.0, 1.0]
+    for operator in (Huber(), Cauchy()):
+        assert operator.resolve(np.array([0.0, 0.0, 5.0])).c == pytest.approx(5e-3)
+        assert operator.resolve(np.zeros(3)).c == 1.0
+        assert operator.resolve(np.array([1.0, 2.0, 9.0]), np.array([1.0, 1.0, 5.0])).c == 9.0
+        assert type(operator)(c=2.0).resolve(np.ones(3)).c == 2.0
+
+
+def test_auto_has_no_units_to_change():
+    for operator in (TL1(), Huber(), Cauchy()):
+        assert operator.adaptive
+        assert operator.rescaled(8.0) is operator
+    assert not TL1(a=1.0).adaptive
+    assert TL1(a=1.0).scale_form
+    assert not Huber().scale_form
+
+
+@pytest.mark.parametrize("operator", [Lp(p=2), Lp(p=0.5), Huber(c=1.0)], ids=name)
+def test_units_at_the_end_of_the_range(operator):
+    assert 0.0 < operator.value_scale(1e250) < 1.0 < operator.value_scale(1e-250) < np.inf
+
+
+def test_constants_of_lipschitz_and_weights_at_zero():
+    assert Lp(p=1).lipschitz == 1.0
+    assert Lp(p=1.5).lipschitz == np.inf
+    assert (Huber(c=3.0).lipschitz, Cauchy(c=3.0).lipschitz) == (3.0, 1.5)
+    zero = np.zeros(1)
+    assert Huber(c=3.0).weight(zero) == Cauchy(c=3.0).weight(zero) == 1.0
+    assert Lp(p=2).weight(zero) == 0.0
+    assert Lp(p=1).weight(zero) > 1e70
+    assert (Lp(p=0.5).slope(zero), Lp(p=0.5).curvature(zero)) == (0.0, 0.0)
+    assert TL1(a=2).value(np.array([2.0])) == 1.5  # an integer for a shape
+
+
+def test_a_good_parameter_is_no_error():
+    for operator in (TL1(), TL1(a=1e-9), Lp(p=0.1), Huber(), Huber(c=1), Cauchy(c=2.5)):
         operator.check()

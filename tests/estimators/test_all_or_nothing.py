@@ -67,7 +67,7 @@ def test_threads_see_the_old_model_or_the_new(estimator):
 
     thread = threading.Thread(target=look)
     thread.start()
-    for i in range(20):
+    for i in range(6):
         pca.fit(data[i % 2])
     done.set()
     thread.join()

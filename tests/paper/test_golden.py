@@ -145,9 +145,8 @@ def test_kwak_points(pca, distance):
 
 @pytest.mark.parametrize("p", [0.9, 0.5, 0.1, 0.01])
 @pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.parametrize("seed", range(3))
-def test_the_sound_lp_solver_is_never_below_the_published_rule(p, k, seed):
-    X = np.random.default_rng(seed).standard_t(3, size=(40, 5))
+def test_the_sound_lp_solver_is_never_below_the_published_rule(p, k):
+    X = np.random.default_rng(k).standard_t(3, size=(40, 5))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         published = LpPCA(k, p=p, solver="paper").fit(X)

@@ -5,6 +5,7 @@ import pytest
 
 from support import OPERATORS, gaussian, name
 from tl1pca import L1PCA, TL1, Cauchy, DispersionPCA, Huber, Lp, ResidualPCA
+from tl1pca._progress import reporting_to
 from tl1pca.estimators._dispersion import choose_solver
 from tl1pca.objectives import Residual, dispersion
 from tl1pca.rows import DenseRows
@@ -14,6 +15,7 @@ from tl1pca.solvers import (
     SampledAscent,
     Solver,
     SphereAscent,
+    State,
     StiefelAscent,
     SubspaceMM,
 )
@@ -121,3 +123,16 @@ def test_a_state_goes_on_where_the_solver_was(solver, n_directions):
     assert rest.path[0] == pytest.approx(first.path[-1], rel=1e-12)
     assert rest.path[-1] == pytest.approx(whole.path[-1], rel=1e-6)
     assert len(rest.path) <= len(whole.path)
+
+
+@pytest.mark.parametrize("solver", [PaperAscent(), FixedPoint(), StiefelAscent(), SubspaceMM()], ids=name)
+def test_listeners_hear_of_every_iteration_and_may_stop(solver):
+    objective, heard = objective_of(solver), []
+    with reporting_to(lambda task, value: bool(heard.append(value))):
+        whole = solver.solve(objective, State(np.eye(5)[:, :1]))
+    assert heard == pytest.approx([*whole.path[-len(heard) :]])
+    if len(heard) > 1:
+        with reporting_to(lambda task, value: True):
+            short = solver.solve(objective, State(np.eye(5)[:, :1]))
+        assert not short.converged
+        assert len(short.path) < len(whole.path)

@@ -343,3 +343,39 @@ def test_star_resists_unbalanced_contamination(seed):
     captured = [np.sum(W[:, :2] ** 2) / 2 for W in (star, svd)]
     assert captured[0] > 0.99
     assert captured[1] < 0.6
+
+
+def test_directions_beyond_the_rank_complete_a_basis():
+    X = np.random.default_rng(0).normal(size=(12, 2)) @ np.random.default_rng(1).normal(size=(2, 6))
+    found = fit_l1_star(X, 6)
+    assert found.rank == 2
+    assert found.reduced
+    np.testing.assert_allclose(found.components @ found.components.T, np.eye(6), atol=1e-9)
+    np.testing.assert_allclose(X @ found.components[2:].T, 0.0, atol=1e-9)
+    axes = np.linalg.svd(X, full_matrices=False)[2]
+    np.testing.assert_allclose(found.components[2:], axes[2:], atol=1e-9)
+    assert found.objectives.shape == (5,)
+
+
+def test_a_sweep_of_medians_is_best_in_every_score_and_loading():
+    """Two terms, each in turn: its scores given the rest, then its loadings."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(2, size=(15, 5))
+    start = np.linalg.qr(rng.normal(size=(5, 2)))[0]
+    found = fit_l1_low_rank(X, 2, solver="median", start=start, max_iter=100)
+    assert found.path[1] < found.path[0]
+    assert found.path[-1] < 0.9 * found.path[0]
+    once = fit_l1_low_rank(X, 2, solver="median", start=start, max_iter=1)
+    U = X @ start
+    V = start.copy()
+    for c in range(2):
+        rest = X - np.outer(U[:, 1 - c], V[:, 1 - c])
+        U[:, c] = [best_slope(row, V[:, c]) for row in rest]
+        V[:, c] = [best_slope(column, U[:, c]) for column in rest.T]
+    assert once.path[1] == pytest.approx(np.abs(X - U @ V.T).sum(), rel=1e-9)
+
+
+def best_slope(y, x):
+    """The slope with the least sum of |y - slope x|: one of the ratios, the lower of two."""
+    ratios = np.sort(y / x)
+    return ratios[np.argmin(np.round([np.abs(y - r * x).sum() for r in ratios], 12))]

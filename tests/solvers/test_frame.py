@@ -6,9 +6,9 @@ from sklearn.decomposition import PCA
 
 from support import gaussian, name, subspace_angle
 from tl1pca import L1PCA, R1PCA, Huber, Lp, LpPCA
-from tl1pca.objectives import Dispersion
+from tl1pca.objectives import Dispersion, Residual
 from tl1pca.rows import MANY_ROWS, DenseRows
-from tl1pca.solvers import FixedPoint, State, frame, principal_axes
+from tl1pca.solvers import FixedPoint, State, SubspaceMM, frame, mm, principal_axes, quasi_newton
 
 N = MANY_ROWS + 1000
 CONVEX = [Lp(p=1), Lp(p=1.5), Lp(p=3), Huber(c=1.0)]
@@ -168,3 +168,52 @@ def test_tolerance_and_steps_are_honored():
     gains = np.diff(long.path) / long.path[-1]
     assert (gains[:-1] > 1e-12).all()
     assert FixedPoint(tol=1e-3).solve(objective, n_directions=3).path[-1] < long.path[-1]
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_small_rows_are_no_zeros_and_two_columns_are_turned(k):
+    X = 1e-3 * gaussian(300, 5, decay=0.8)
+    rows = DenseRows(X)
+    objective = Dispersion(rows, Lp(p=1))
+    found = frame.frame_ascent(objective, k, 1e-8, 200)
+    axes = float(objective.value(principal_axes(rows, k)).sum())
+    assert found.path[-1] >= axes > 0
+    if k == 2:
+        assert found.path[0] > 1.02 * axes  # the axes are a saddle
+
+
+@pytest.mark.parametrize("along", [[3.0, 4.0, 0.0], [0.0, 5.0, 0.0]])
+def test_rows_on_a_line_have_a_frame(along):
+    line = np.outer(np.random.default_rng(0).normal(size=50), along)
+    objective = Dispersion(DenseRows(line), Lp(p=1))
+    found = frame.frame_ascent(objective, 1, 1e-8, 50)
+    np.testing.assert_allclose(np.abs(found.W[:, 0]), np.array(along) / 5, atol=1e-7)
+    assert found.path[-1] == pytest.approx(np.linalg.norm(line, axis=1).sum())
+
+
+@pytest.mark.parametrize(
+    ("module", "constant", "value"),
+    [(quasi_newton, "GAP", 2.0), (frame, "ROTATION_STEPS", 0), (frame, "ROTATION_TOL", 3e-4)],
+)
+def test_tuned_constants_save_passes(module, constant, value, monkeypatch):
+    """Elliptical rows, every other with a tenth of them far away: more passes without the constant."""
+    monkeypatch.setattr(mm, "MANY_ROWS", 500)
+
+    def passes():
+        count = 0
+        for seed in range(18):
+            rng = np.random.default_rng(seed)
+            d, k = [(8, 2), (12, 3), (20, 5)][seed % 3]
+            X = rng.normal(size=(1200, d)) * 0.85 ** np.arange(d)
+            if seed % 2:
+                X[:120] = 8 * rng.normal(size=(120, d))
+            rows, operator = DenseRows(X), [Lp(p=1), Lp(p=1.5), Huber(c=0.5)][seed // 3 % 3]
+            if module is frame:
+                count += len(frame.frame_ascent(Dispersion(rows, operator), k, 2e-6, 1000).path)
+            else:
+                count += len(SubspaceMM().solve(Residual(rows, operator), n_directions=k).path)
+        return count
+
+    ours = passes()
+    monkeypatch.setattr(module, constant, value)
+    assert passes() > 1.15 * ours

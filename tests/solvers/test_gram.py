@@ -46,3 +46,20 @@ def test_rows_without_a_side():
 def test_what_it_needs():
     with pytest.raises(ValueError, match="homogeneous"):
         GramFixedPoint().check(TL1(a=1.0), "greedy")
+
+
+def test_what_it_suits_and_why_it_needs_all_rows():
+    assert GramFixedPoint.suits((20, 10))
+    assert not GramFixedPoint.suits((21, 10))
+    assert GramFixedPoint().in_memory == "multiplies all rows with each other"
+
+
+def test_small_rows_are_no_zeros_and_the_published_rule_is_the_default():
+    objective, small = (Dispersion(DenseRows(size * X), Lp(p=1.5)) for size in (1.0, 1e-5))
+    np.testing.assert_allclose(
+        GramFixedPoint().solve(small).W, GramFixedPoint().solve(objective).W, atol=1e-9
+    )
+    assert len(GramFixedPoint().solve(small).path) > 2
+    published = {"step_tol": 1e-2, "max_iter": 600}
+    assert GramFixedPoint().get_params() == published
+    assert SparseFixedPoint(3).get_params() == published | {"n_nonzero": 3, "tol": 0.0}

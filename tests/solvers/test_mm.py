@@ -7,7 +7,7 @@ from support import gaussian, name, subspace_angle
 from tl1pca import Cauchy, Huber, Lp, ResidualPCA
 from tl1pca.objectives import Residual
 from tl1pca.rows import MANY_ROWS, DenseRows
-from tl1pca.solvers import State, SubspaceMM, principal_axes
+from tl1pca.solvers import State, SubspaceMM, mm, principal_axes
 
 N = MANY_ROWS + 1000
 
@@ -89,3 +89,42 @@ def test_residual_components_are_ordered_by_the_reweighted_scatter():
     C = W.T @ rows.gram(residual.operator.weight(residual.distances(W))) @ W
     np.testing.assert_allclose(C, np.diag(np.diag(C)), atol=1e-6 * C.max())
     assert (np.diff(np.diag(C)) < 0).all()
+
+
+def test_small_units_keep_small_weights():
+    """The floor of the distances moves with the data: no weight of the others is lost to it."""
+    X = 1e-8 * gaussian(50, 5, decay=0.8)
+    W = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 2)))[0]
+    found = SubspaceMM(max_iter=1).solve(Residual(DenseRows(X), Lp(p=1)), State(W))
+    assert subspace_angle(found.W.T, reweighted(X, np.ones(50), W, Lp(p=1).weight).T) < 1e-6
+
+
+def test_nothing_is_gained_at_the_end_and_nothing_lost():
+    objective = Residual(DenseRows(gaussian(80, 4, decay=0.8)), Huber(c=0.5))
+    found = SubspaceMM(tol=0.0).solve(objective, n_directions=2)
+    assert found.converged
+    assert (np.diff(found.path) < 0).all()
+    assert found.path[-1] == pytest.approx(float(objective.value(found.W)[0]), rel=1e-12)
+
+
+def test_with_many_rows_an_end_is_no_start_for_more():
+    objective = Residual(DenseRows(outliers()), Huber(c=1.0))
+    end = SubspaceMM(tol=1e-12).solve(objective, n_directions=3)
+    assert end.path[0] > end.path[-1]
+    again = SubspaceMM(tol=1e-12, max_iter=0).solve(objective, State(end.W), 3)
+    assert again.path == pytest.approx(end.path[-1:], rel=1e-10)
+    worse = SubspaceMM(tol=1.0, max_iter=1).solve(objective, State(end.W), 3)
+    assert worse.path[-1] <= end.path[-1] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("tol", "right"), [(1e-9, 1e-6), (1e-3, 1e-2), (0.0, 4 * np.finfo(float).eps)])
+def test_the_tolerance_with_many_rows(tol, right, monkeypatch):
+    asked, plain = [], mm.quasi_newton
+
+    def noted(evaluate, W, precondition, tol, max_iter):
+        asked.append(tol)
+        return plain(evaluate, W, precondition, tol, 1)
+
+    monkeypatch.setattr(mm, "quasi_newton", noted)
+    SubspaceMM(tol=tol).solve(Residual(DenseRows(outliers()), Huber(c=1.0)), n_directions=2)
+    assert asked == [pytest.approx(right)]

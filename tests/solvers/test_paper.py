@@ -72,3 +72,11 @@ def test_the_first_angle_is_drawn():
     )
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 1e-3
+
+
+def test_without_a_generator_the_angle_is_fixed():
+    objective = dispersion(DenseRows(gaussian(30, 3, seed=2)), TL1(a=1.0))
+    plain = PaperAscent(max_iter=1).solve(objective)
+    drawn = PaperAscent(max_iter=1).solve(objective, rng=np.random.RandomState(0))
+    np.testing.assert_array_equal(plain.W, drawn.W)
+    assert 0.0 < plain.state.step <= np.pi / 2

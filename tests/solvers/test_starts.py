@@ -3,11 +3,27 @@
 import numpy as np
 import pytest
 
-from support import gaussian
+from support import gaussian, name
 from tl1pca import TL1, Lp
 from tl1pca.objectives import DispersionScale, dispersion
 from tl1pca.rows import DenseRows
-from tl1pca.solvers import BestSample, FixedPoint, LongestRow, PrincipalAxes, ResultOf, State, best_sample
+from tl1pca.solvers import (
+    BallFixedPoint,
+    BestSample,
+    FixedPoint,
+    LongestRow,
+    PaperAscent,
+    PrincipalAxes,
+    ResultOf,
+    SparseAscent,
+    SparseFixedPoint,
+    SphereAscent,
+    State,
+    StiefelAscent,
+    best_sample,
+    starts,
+)
+from tl1pca.solvers.gram import GramFixedPoint
 
 X = gaussian(60, 4, seed=1)
 
@@ -56,3 +72,47 @@ def test_rows_of_zeros_point_nowhere():
     right = [TL1(a=1.0).value(np.abs(X @ w)) @ rows.weights for w in np.eye(2)]
     assert found.value == pytest.approx(max(right))
     assert found.index == (3 if right[0] > right[1] else 1)
+
+
+class Asked(State):
+    """A start that notes how many directions it is asked for."""
+
+    def directions(self, objective, n_directions, rng=None):
+        noted.append(n_directions)
+        return super().directions(objective, n_directions, rng)
+
+
+noted = []
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        BallFixedPoint(norm=2.0),
+        FixedPoint(),
+        GramFixedPoint(),
+        PaperAscent(),
+        SparseAscent(2),
+        SparseFixedPoint(2),
+        SphereAscent(),
+        StiefelAscent(),
+    ],
+    ids=name,
+)
+def test_a_start_is_asked_for_one_direction(solver):
+    noted.clear()
+    solver.solve(dispersion(DenseRows(X), Lp(p=1)), Asked(np.eye(4)[:, :1]))
+    assert noted == [1]
+
+
+def test_samples_are_compared_in_blocks(monkeypatch):
+    whole = best_sample(dispersion(DenseRows(X), TL1(a=1.0)))
+    monkeypatch.setattr(starts, "BLOCK_ENTRIES", 7 * len(X))
+    parts = best_sample(dispersion(DenseRows(X), TL1(a=1.0)))
+    assert (parts.index, parts.value) == (whole.index, pytest.approx(whole.value))
+
+
+def test_the_best_sample_does_not_depend_on_units():
+    for operator in (TL1(), Lp(p=1)):
+        plain, small = (best_sample(dispersion(DenseRows(size * X), operator)) for size in (1.0, 1e-8))
+        assert plain.index == small.index >= 0

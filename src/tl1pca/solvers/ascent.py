@@ -56,14 +56,12 @@ FEW_ROWS, MAX_GRADIENT_STEPS = 250, 20
 #: Rows nearest to their kink are tried as mirrors; with more rows in all, the cells are too tiny to pay.
 N_MIRRORS, REFLECT_BELOW = 32, 1000
 #: Trial steps along the great circle, in steps of Newton's length: none, and those of a rough
-#: ascent; none, Newton's own, and others where Newton finishes.
+#: ascent; Newton's own, and a longer one where Newton finishes.
 GRADIENT_STEPS: dict[Any, Array] = {
     t: np.array([0.0, 0.4, 0.8, 1.6], dtype=t) for t in (np.dtype("f"), np.dtype("d"))
 }
-NEWTON_STEPS: dict[Any, Array] = {
-    t: np.array([0.0, 1.0, 1 / 8, 0.5, 2.5], dtype=t) for t in (np.dtype("f"), np.dtype("d"))
-}
-STAY, NATURAL = 0, 1
+NEWTON_STEPS: dict[Any, Array] = {t: np.array([1.0, 2.5], dtype=t) for t in (np.dtype("f"), np.dtype("d"))}
+STAY, NATURAL = 0, 0
 #: Up to so many columns the Hessian is factored; beyond, conjugate gradients.
 FACTORED_COLUMNS = 500
 #: Factors serve again while a step makes the gradient smaller by this.
@@ -277,7 +275,7 @@ def _newton_ascent(
         last, relative = relative, float(np.sqrt(g @ g)) / mu
         if relative <= goal:
             break
-        steps = NEWTON_STEPS[w.dtype][NATURAL : NATURAL + 1]
+        steps = NEWTON_STEPS[w.dtype][: NATURAL + 1]
         if relative > REUSE * last or last == np.inf:
             solve, steps = _newton_solver(A, negative_curvature, w, mu), NEWTON_STEPS[w.dtype]
         x = solve(g, relative)

@@ -199,7 +199,7 @@ def fit_l1_best_hyperplane(X: ArrayLike, weights: ArrayLike | None = None) -> Hy
         normal = np.insert(-slopes, j, 1.0)
         # Equals j, except where coordinates tie, as on data inside a hyperplane.
         axis = int(np.argmax(np.abs(normal)))
-        error = float(w @ np.abs(points @ (normal / normal[axis])))
+        error = float(w @ np.abs(points @ normal))
         planes.append(Hyperplane(normal / np.copysign(np.linalg.norm(normal), normal[axis]), axis, error))
     return min(planes, key=lambda plane: plane.objective)
 

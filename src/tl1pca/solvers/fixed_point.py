@@ -97,21 +97,17 @@ class FixedPoint(Solver):
         l1 = objective.operator.degree == 1.0 and self.orthogonal
         T = rows.project(rows.asarray(W))
         path = [float(objective.value_of_scores(T).sum())]
-        signs: Any = None
         tol = max(self.tol, 4.0 * float(np.finfo(rows.dtype).eps)) if self.tol > 0 else 0.0
         for _ in range(self.max_iter):
             # sign(0) = +1: for l1 a row on the boundary must take a side to be finite.
             sides = rows.map(sides_of, T)
-            if l1 and signs is not None and not rows.total(lambda a, b: abs(a - b), sides, signs).any():
-                return solution(W, path, True)
-            signs = sides
             slopes = rows.map(lambda side, t: side * slope_of(abs(t)), sides, T)
             new = self._step(to_numpy(rows.pullback(slopes)), W)
             moved = float(np.linalg.norm(new - W))
             T_new = rows.project(rows.asarray(new))
             value = float(objective.value_of_scores(T_new).sum())
             if l1 and value <= path[-1] * (1 + 1e-15):
-                return solution(W, path, True)  # rounding only: W is the fixed point
+                return solution(W, path, True)  # the signs repeat: W is the fixed point
             W, T = new, T_new
             path.append(value)
             change = abs(path[-1] - path[-2])

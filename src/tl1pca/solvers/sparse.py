@@ -29,8 +29,8 @@ Array = NDArray[Any]
 
 #: Rows that are tried as starts, the starts that are ascended, and the features tried for each one dropped.
 N_SCREENED, N_ASCENDED, N_ADDED = 250, 6, 8
-#: The shift grows by this factor, up to the bound or, where there is none, so many times.
-GROWTH, N_SHIFTS = 4.0, 24
+#: The shift grows by this factor.
+GROWTH = 4.0
 
 
 class SparseAscent(Solver):
@@ -78,10 +78,10 @@ class SparseAscent(Solver):
             candidates = self._starts(objective, dense, rng)
         else:
             candidates = hard_threshold(start.directions(objective, 1, rng)[:, 0], self.n_nonzero)[:, None]
-        paths = [self._climb(objective, w, rng) for w in candidates.T]
+        paths = [self._climb(objective, w) for w in candidates.T]
         w, path = max(paths, key=lambda found: found[1][-1])
         for _ in range(self.max_iter):
-            better = self._swap(objective, w, path[-1], rng)
+            better = self._swap(objective, w, path[-1])
             if better is None:
                 return solution(w[:, None], path, True)
             w, value = better
@@ -101,16 +101,12 @@ class SparseAscent(Solver):
         step = max(1, len(A) // N_SCREENED)
         whole = dense.next_directions(objective, _nothing(objective), 1, rng)[0].W
         axes = np.eye(d, dtype=A.dtype)
-        if k > 1:  # a single axis is far from k features: the best ones are enough
-            axes = axes[:, np.argsort(-objective.value(axes), kind="stable")[:N_SCREENED]]
         found = [hard_threshold(v, k) for v in (*A[::step], to_numpy(whole)[:, 0])]
         candidates = np.column_stack([*(w for w in found if w.any()), axes])
         order = np.argsort(-objective.value(candidates), kind="stable")
         return candidates[:, order[:N_ASCENDED]]
 
-    def _climb(
-        self, objective: Dispersion, w: Array, rng: np.random.RandomState
-    ) -> tuple[Array, list[float]]:
+    def _climb(self, objective: Dispersion, w: Array) -> tuple[Array, list[float]]:
         """Shifted hard thresholds until nothing is gained, then the best direction on that support."""
         path = [_value(objective, w)]
         for _ in range(self.max_iter):
@@ -119,15 +115,17 @@ class SparseAscent(Solver):
                 break
             w = new
             path.append(value)
-        w, value = self._polish(objective, w, path[-1], rng)
+        w, value = self._polish(objective, w, path[-1])
         return w, [*path, value]
 
     def _step(self, objective: Dispersion, w: Array, value: float) -> tuple[Array, float]:
         """One step that does not descend, with the least shift that does not."""
         here = objective.value_and_gradient(w[:, None])
-        G, bound = here.gradient[:, 0], self._bound(objective, here.operator)
-        shift = 0.0
-        for _ in range(N_SHIFTS + 1):
+        G = here.gradient[:, 0]
+        # Where a shift exceeds the gradient by the precision, the step stays where it is.
+        most = float(np.abs(G).max()) / float(np.finfo(G.dtype).eps)
+        bound, shift = min(self._bound(objective, here.operator), most), 0.0
+        while True:
             new = hard_threshold(G + shift * w, self.n_nonzero)
             if new.any():
                 found = _value(objective, new)
@@ -147,35 +145,24 @@ class SparseAscent(Solver):
             return np.inf
         return kappa * float(objective.rows.total(lambda r: r * r, objective.rows.norms()))
 
-    def _polish(
-        self, objective: Dispersion, w: Array, value: float, rng: np.random.RandomState, fully: bool = True
-    ) -> tuple[Array, float]:
-        """The best direction with the features of w; from w alone, where it is not asked for `fully`."""
+    def _polish(self, objective: Dispersion, w: Array, value: float) -> tuple[Array, float]:
+        """The best direction with the features of w that an ascent from w leads to."""
         support = np.flatnonzero(w)
         if len(support) < 2:
             return w, value
         rows = objective.rows
         part = objective.on(DenseRows(np.ascontiguousarray(rows.array()[:, support]), weights=rows.weights))
-        dense = self._dense(part)
-        found = [dense.solve(part, State(w[support, None]), rng=rng).W]
-        if fully:
-            found.append(dense.next_directions(part, _nothing(part), 1, rng)[0].W)
-        for W in found:
-            new = np.zeros_like(w)
-            new[support] = unit(to_numpy(W)[:, 0])
-            reached = _value(objective, new)
-            if reached > value:
-                w, value = new, reached
-        return w, value
+        found = self._dense(part).solve(part, State(w[support, None])).W
+        new = np.zeros_like(w)
+        new[support] = unit(to_numpy(found)[:, 0])
+        reached = _value(objective, new)
+        return (new, reached) if reached > value else (w, value)
 
-    def _swap(
-        self, objective: Dispersion, w: Array, value: float, rng: np.random.RandomState
-    ) -> tuple[Array, float] | None:
+    def _swap(self, objective: Dispersion, w: Array, value: float) -> tuple[Array, float] | None:
         """The first exchange of a feature for another that gains, None where none does."""
-        G = np.abs(objective.value_and_gradient(w[:, None]).gradient[:, 0])
-        support = np.flatnonzero(w)
-        G[support] = -1.0
-        added = np.argsort(-G, kind="stable")[: min(N_ADDED, len(w) - len(support))]
+        G = objective.value_and_gradient(w[:, None]).gradient[:, 0]
+        support, others = np.flatnonzero(w), np.flatnonzero(w == 0)
+        added = others[np.argsort(-np.abs(G[others]), kind="stable")[:N_ADDED]]
         dropped = support[np.argsort(np.abs(w[support]), kind="stable")]
         if len(support) < self.n_nonzero:
             dropped = np.append(dropped, -1)  # there is room for one more: none is dropped
@@ -184,14 +171,11 @@ class SparseAscent(Solver):
                 new = w.copy()
                 if i >= 0:
                     new[i] = 0.0
-                gradient = objective.value_and_gradient(unit(new)[:, None]).gradient if new.any() else None
-                side = 1.0 if gradient is None or gradient[j, 0] >= 0 else -1.0
-                new[j] = side * (np.abs(w[i]) if i >= 0 else 1.0 / len(w))
+                new[j] = np.copysign(np.abs(w[i]) if i >= 0 else 1.0 / len(w), G[j])
                 new = unit(new)
-                for full in (False, True):
-                    found, reached = self._polish(objective, new, _value(objective, new), rng, full)
-                    if reached > value * (1 + 1e-10):
-                        return found, reached
+                found, reached = self._polish(objective, new, _value(objective, new))
+                if reached > value * (1 + 1e-10):
+                    return found, reached
         return None
 
 

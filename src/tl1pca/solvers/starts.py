@@ -17,6 +17,8 @@ Array = NDArray[Any]
 
 #: Rows shorter than this share of the longest one are too short to point anywhere.
 SHORTEST_DIRECTION = 1e-6
+#: Entries of the scores that are compared at once.
+BLOCK_ENTRIES = 1 << 21
 
 
 class PrincipalAxes(Start):
@@ -80,7 +82,7 @@ def best_sample(objective: Dispersion) -> Sample:
     if not len(index):
         return Sample(-1, np.zeros(rows.shape[1], dtype=rows.dtype), 0.0)
     candidates = candidates[index] / length[index, None]
-    step = max(1, (1 << 21) // rows.shape[0])
+    step = -(-BLOCK_ENTRIES // rows.shape[0])
     values = np.concatenate(
         [objective.value(candidates[i : i + step].T) for i in range(0, len(candidates), step)]
     )

@@ -29,14 +29,14 @@ Array = NDArray[Any]
 
 #: Axes and rows that compete for each of the first few places.
 N_AXES, N_ROWS, N_CONTESTED = 8, 4, 8
-#: Rows among which the starts are sought, and those that judge them.
-N_CANDIDATES, SCREENED_ROWS = 128, 500
+#: Rows among which the starts are sought, and which judge them.
+SCREENED_ROWS = 250
 #: Widths of the kinks in median scores, with the steps at each: of those that compete, after one of
 #: them has won, and of all directions.
 CONTEST_WIDTHS, AGAIN = ((1.0, 6), (0.4, 4)), (0.4, 2)
 WIDTHS = ((0.4, 6), (0.2, 4), (0.1, 3), (0.05, 2))
-#: Trial steps in lengths of Newton's step, and the tangent of the largest turn.
-TRIALS, FARTHEST = (0.4, 0.8, 1.6), 1.0
+#: Trial steps in lengths of Newton's step.
+TRIALS = (0.4, 0.8, 1.6)
 #: Share of the largest score below which all scores of a direction are rounding.
 NOTHING = 1e-10
 #: Entries up to which a device is slower than the host, for the launches of small kernels.
@@ -72,7 +72,7 @@ class Flag:
 
 
 def ascend_together(
-    objective: Dispersion, earlier: Array, count: int, *, tol: float, max_iter: int, n_starts: int = 1
+    objective: Dispersion, earlier: Array, count: int, *, tol: float, max_iter: int, n_starts: int
 ) -> list[Solution]:
     """The next directions of a greedy extraction, all found at once; fewer where the rows span fewer.
 
@@ -88,7 +88,7 @@ def ascend_together(
         tol^(3/4) of the sum: rows that change sides are noise then.
     max_iter : int
         Steps with sharp kinks, at most.
-    n_starts : int, default=1
+    n_starts : int
         Multiplies the rows that compete for the first places.
     """
     objective, earlier = at_hand(objective, earlier)
@@ -122,7 +122,7 @@ def smooth_ascent(
     objective: Dispersion,
     earlier: Array,
     count: int,
-    n_starts: int = 1,
+    n_starts: int,
     widths: Sequence[tuple[float, int]] = WIDTHS,
 ) -> Flag:
     """Directions that have followed their maxima while the kinks were sharpened.
@@ -166,9 +166,8 @@ def _contest(objective: Dispersion, starts: Array, earlier: Array, count: int) -
 def _best_rows(objective: Dispersion, earlier: Array, count: int) -> Array:
     """Rows at unit length with the largest objective, as columns; some of them, judged by some."""
     rows = objective.rows
-    some = objective.on(rows.subset(subsample(rows.shape[0], SCREENED_ROWS)))
-    A = some.rows.array()
-    candidates = unit(project_out(A[: N_CANDIDATES * (1 + count // N_CANDIDATES), :].T, earlier))
+    some = objective.on(rows.subset(subsample(rows.shape[0], max(SCREENED_ROWS, 2 * count))))
+    candidates = unit(project_out(some.rows.array().T, earlier))
     values = to_numpy(_values(some, _flag(some, candidates, earlier, ordered=False)))
     best = np.argsort(-values, kind="stable")[:count]
     return columns(*(candidates[:, int(j) : int(j) + 1] for j in best))
@@ -202,7 +201,8 @@ def follow(objective: Dispersion, flag: Flag, width: float | None, steps: int) -
         curvature = mu * square + _sum(objective, S * S * xp.minimum(bend, least**-0.25))
         # Smoothed kinks bend the other way: where the curvature is about to vanish, mu has to do.
         bent = xp.where(curvature > 0.02 * mu * square, curvature, mu * square)
-        length = rise / xp.maximum(xp.maximum(bent, rise * xp.sqrt(square) / FARTHEST), least)
+        # And no turn is longer than half a right angle, of which the tangent is one.
+        length = rise / xp.maximum(xp.maximum(bent, rise * xp.sqrt(square)), least)
         step, best = xp.zeros_like(length), None if width is not None else _sum(objective, term.value(T))
         for share in TRIALS:
             trial = share * length
