@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from ..rows import MAX_LOADED_ENTRIES
 
 __all__ = ["as_numbers"]
+
+_DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 def as_numbers(estimator: Any, X: Any) -> Any:
@@ -53,16 +56,30 @@ def _unmasked(estimator: Any, X: Any) -> Any:
 def _kinds(X: Any) -> dict[Any, str]:
     """Kinds of the types of X by column; of an array under None, of anything else nothing."""
     if isinstance(X, np.ndarray):
-        return {None: X.dtype.kind}
+        return {None: _kind_of_objects(X) if X.dtype == object else X.dtype.kind}
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         found = {}
-        for name, kind in zip(X.columns, X.dtypes):
+        for i, (name, kind) in enumerate(zip(X.columns, X.dtypes)):
+            if str(kind) == "object" and hasattr(X, "iloc"):
+                found[name] = _kind_of_objects(X.iloc[:, i].to_numpy())
+                continue
             is_date = (
                 str(kind).lower().startswith(("datetime", "timedelta", "date", "time", "duration", "period"))
             )
             found[name] = "M" if is_date else "?"
         return found
     return {}
+
+
+def _kind_of_objects(values: Any) -> str:
+    """Kind of what Python objects are; an error for integers that no floating number can hold."""
+    kinds = {type(value) for value in values.flat}
+    if any(issubclass(kind, _DATES) for kind in kinds):
+        return "M"
+    most = int(np.finfo(np.float64).max)
+    if int in kinds and any(abs(value) > most for value in values.flat if type(value) is int):
+        raise ValueError("X holds integers beyond the largest floating number.")
+    return "?"
 
 
 def _all_sparse(X: Any) -> bool:

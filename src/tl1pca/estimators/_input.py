@@ -289,6 +289,8 @@ def _check_capability(estimator: Any, kind: Kind, shape: tuple[int, int]) -> Non
 def _open_array(estimator: Any, data: Any, sample_weight: ArrayLike | None) -> Rows:
     if not estimator._supports_array_api:
         data = to_numpy(data)
+    if isinstance(data, np.ndarray) and data.size <= SMALL_ENTRIES:
+        data = np.ascontiguousarray(data)  # a data frame and an array of the same numbers give the same bits
     weights = check_weights(sample_weight, data)
     if weights is not None and not bool(namespace(weights).all(weights > 0)):
         xp = namespace(weights)

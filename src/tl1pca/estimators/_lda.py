@@ -218,7 +218,7 @@ class TL1LDA(ClassifierMixin, Transformer):
         return self
 
     def _fit(self, A: Array, labels: Array, v: Array) -> None:
-        dtype, A = A.dtype, A.astype(np.float64)
+        dtype, A = A.dtype, A.astype(np.float64, order="C")
         width = self._width(A.shape[1])
         k = min(len(self.classes_) - 1, width) if self.n_components is None else int(self.n_components)
         if k > width:
