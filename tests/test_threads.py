@@ -227,7 +227,7 @@ def test_forks_beside_threads_that_fit():
         stop.set()
         for thread in threads:
             thread.join()
-    # One may be lost to a lock of OpenBLAS, as with NumPy alone (torture.forks); to ours three of eleven were.
+    # One may be lost to a lock of OpenBLAS, as with NumPy alone (torture.forks); to ours it was three of 11.
     assert set(answers) <= {0, "hung"}
     assert answers.count("hung") <= 1
 
