@@ -303,6 +303,8 @@ class ImagePCA(ComposedPCA):
             len(W) > W.shape[1] or W.shape[1] != shape[m - 1] for m, W in zip(modes, self.axes_)
         ):
             raise ValueError("axes_, image_shape_ and mean_ do not belong together.")
+        for W in self.axes_:
+            self._inner()._check_components(W)
 
     # ---------------------------------------------------------------- prediction
     def _axes_by_mode(self) -> dict[int, Array]:

@@ -151,6 +151,9 @@ class KernelizedPCA(ComposedPCA):
         for name, value in (("gamma", self.gamma), ("alpha", self.alpha)):
             if value is not None and not (isinstance(value, Real) and 0 < value < np.inf):
                 raise ValueError(f"{name} must be a positive number, got {value!r}.")
+        for name, value in (("degree", self.degree), ("coef0", self.coef0)):
+            if not isinstance(value, Real) or not np.isfinite(value):
+                raise ValueError(f"{name} must be a number, got {value!r}.")
         m = self.n_landmarks
         if m is not None and (not isinstance(m, Integral) or isinstance(m, bool) or m < 2):
             raise ValueError(f"n_landmarks must be None or an integer of at least 2, got {m!r}.")
@@ -203,7 +206,8 @@ class KernelizedPCA(ComposedPCA):
             ]
         )
         square = own - 2.0 * K.mean(axis=1) + self.column_means_.mean()
-        lost = square - np.einsum("ij,ij->i", E, E)
+        with np.errstate(over="ignore"):
+            lost = square - np.einsum("ij,ij->i", E, E)
         return np.where(lost > 1e-10 * np.abs(own), lost, 0.0)
 
     # ---------------------------------------------------------------- fitting
@@ -357,7 +361,7 @@ class KernelizedPCA(ComposedPCA):
 
     def _distances(self, A: Array, K: Array, E: Array) -> tuple[Array, Array]:
         score, inside = DenseRows(E).map_blocks(Subspace.of(self.estimator_).distances)
-        return score, np.sqrt(inside**2 + self._lost(A, K, E))
+        return score, np.hypot(inside, np.sqrt(self._lost(A, K, E)))
 
     def distances(self, X: ArrayLike) -> tuple[Array, Array]:
         """Score and orthogonal distances of rows in feature space.
