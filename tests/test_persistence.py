@@ -699,7 +699,7 @@ OTHER_ARRAYS = [
     lambda a: a[:0],
     lambda a: np.concatenate([a, a]),
     lambda a: a.astype(np.float16),
-    lambda a: np.zeros_like(a),
+    np.zeros_like,
 ]
 
 
