@@ -266,9 +266,15 @@ class TL1(Operator):
         return (a + 1.0) / (a * factor + 1.0)
 
 
+#: Sizes whose powers above -2 are numbers, by type.
+_SMALL = {kind: float(np.finfo(kind).tiny) ** 0.4 for kind in "efdg"}
+
+
 def _power_of(u: Array, exponent: float) -> Array:
     """u^exponent, and zero at zero: a row of zero projection has no side to pull to."""
     if isinstance(u, np.ndarray):
+        if u.min(initial=1.0) > _SMALL[u.dtype.char]:  # asked for all the time
+            return np.asarray(np.power(u, exponent))
         with np.errstate(over="ignore"):
             found = np.power(u, exponent, out=np.zeros_like(u), where=u > 0)
         # Where it is infinite next to zero, products with what vanishes there are to vanish.
