@@ -62,7 +62,9 @@ class TL1LDA(ClassifierMixin, Transformer):
     default, rows are first made spherical within their classes, as in Fisher's
     analysis, by a scatter that gives far rows little weight and is shrunk as
     Ledoit and Wolf do, and to the denominator S(w) comes
-    :math:`\gamma/(1-\gamma)` times its mean over the axes.
+    :math:`\gamma/(1-\gamma)` times its mean over the axes. The scatter is shrunk
+    toward a sphere in the units of the data: scale columns of different units
+    first (`RobustScaler`).
 
     Directions are orthonormal as published, or uncorrelated within the classes
     with shrinkage; `n_components` may exceed the number of classes less one.
@@ -186,13 +188,14 @@ class TL1LDA(ClassifierMixin, Transformer):
         """Length of the rows that directions are in the space of."""
         if self.image_shape is None:
             return n_features
-        shape = tuple(int(side) for side in self.image_shape)
-        if len(shape) != 2 or min(shape) < 1 or prod(shape) != n_features:
+        shape = tuple(self.image_shape)
+        whole = len(shape) == 2 and all(isinstance(side, Integral) and side > 0 for side in shape)
+        if not whole or prod(shape) != n_features:
             raise ValueError(
                 f"image_shape={shape} must be a height and a width with {n_features} entries in all, as the "
                 "rows of X have."
             )
-        return shape[1]
+        return int(shape[1])
 
     # ---------------------------------------------------------------- fitting
     @all_or_nothing
