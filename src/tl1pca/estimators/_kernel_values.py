@@ -16,7 +16,7 @@ __all__ = ["kernel_values"]
 Array = NDArray[Any]
 
 #: Kernels that are a number whatever the size of the rows, and the power of their units in gamma.
-BOUNDED = {"rbf": 2, "laplacian": 1, "cosine": 0}
+BOUNDED = {"rbf": 2, "laplacian": 1}
 
 
 def kernel_values(X: Array, Y: Array, kernel: Any, parameters: dict[str, Any]) -> Array:
@@ -41,6 +41,8 @@ def kernel_values(X: Array, Y: Array, kernel: Any, parameters: dict[str, Any]) -
             middle = np.median(Y, axis=0)
             moved = X - middle, Y - middle
             X, Y = moved if all(np.isfinite(part).all() for part in moved) else (X, Y)
+        if named and kernel == "cosine":  # by lengths, whose squares may over- or underflow
+            X, Y = _of_unit_size(X), _of_unit_size(Y)
         K = _pairwise(X, Y, kernel, parameters)
         lost = ~np.isfinite(K).all(axis=1)
         if named and kernel in BOUNDED and lost.any():  # squares on the way are not bounded
@@ -55,6 +57,11 @@ def kernel_values(X: Array, Y: Array, kernel: Any, parameters: dict[str, Any]) -
             "or take another kernel or a smaller degree."
         )
     return K
+
+
+def _of_unit_size(A: Array) -> Array:
+    size = np.abs(A).max(axis=1, keepdims=True)
+    return np.asarray(A / np.where(size > 0, size, 1.0))
 
 
 def _pairwise(X: Array, Y: Array, kernel: Any, parameters: dict[str, Any]) -> Array:
