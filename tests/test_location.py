@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -75,3 +77,14 @@ def test_spatial_median_does_not_stop_on_a_row():
         assert total(median) <= best * (1 + 1e-9)
         around = [total(median + 1e-3 * rng.normal(size=d)) for _ in range(20)]
         assert total(median) <= min(around) * (1 + 1e-12)
+
+
+def test_one_column_far_larger_than_the_others():
+    """No step of a matrix that is singular to rounding: the median along the large column, and no warning."""
+    X = np.random.default_rng(7717).normal(size=(24, 6)) * [3, 2, 1e160, 0.5, 0.5, 0.2] + 1
+    X = X * 2.0**-533
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = spatial_median(DenseRows(X))
+    middle = np.sort(X[:, 2])[11:13]
+    assert middle[0] <= found[2] <= middle[1]

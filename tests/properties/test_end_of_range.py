@@ -51,6 +51,7 @@ DATA = {
     "a constant column, the largest number": beside(MOST),
     "a constant column, the others denormal": beside(1.0, 1e-315),
     "half of the rows 1e200 times as large": gaussian() * np.where(np.arange(20) < 10, 1e200, 1.0)[:, None],
+    "one column 1e160 times as large": gaussian(n=24, d=5, seed=7717) * [3, 2, 1e160, 0.5, 0.5],
     "multiples of the smallest number": np.round(gaussian()) * 5e-324,
     "more columns than rows": far(1e170, n=5, d=30),
     "single precision": far(1e38).astype(np.float32),
