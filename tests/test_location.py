@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -171,3 +173,14 @@ def test_most_rows_at_one_point():
 def test_column_medians_of_a_device():
     there = location._column_medians(array_api_strict(X[:29], None))
     np.testing.assert_allclose(np.asarray(there), np.median(X[:29], axis=0))
+
+
+def test_one_column_far_larger_than_the_others():
+    """No step of a matrix that is singular to rounding: the median along the large column, and no warning."""
+    X = np.random.default_rng(7717).normal(size=(24, 6)) * [3, 2, 1e160, 0.5, 0.5, 0.2] + 1
+    X = X * 2.0**-533
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = spatial_median(DenseRows(X))
+    middle = np.sort(X[:, 2])[11:13]
+    assert middle[0] <= found[2] <= middle[1]

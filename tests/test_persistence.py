@@ -20,7 +20,7 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 
 import tl1pca
-from support import CENTERED, ESTIMATORS, gaussian, name, with_components
+from support import CENTERED, COMPOSED, ESTIMATORS, gaussian, name, with_components
 from tl1pca._archive import digest
 from tl1pca.diagnostics import Cutoffs
 from tl1pca.estimators._fitted import Fitted, fitted_attributes
@@ -674,3 +674,99 @@ def test_random_forgeries_end_in_a_value_error(saved):
             outcomes[True] += bool(np.isfinite(pca.transform(X)).all())
     assert sum(outcomes.values()) == 600
     assert min(outcomes.values()) > 10
+
+
+# ---------------------------------------------------------------- what is composed
+ALL = pytest.mark.parametrize("estimator", [*ESTIMATORS, *COMPOSED], ids=name)
+
+
+@pytest.mark.parametrize("estimator", COMPOSED, ids=name)
+def test_what_is_composed_comes_back_whole(estimator, tmp_path):
+    y = np.arange(len(X)) % 3
+    model = clone(estimator).fit(X, y)
+    back = there_and_back(model, tmp_path)
+    same(back, model)
+    same(back.transform(X), model.transform(X))
+
+
+#: What somebody may put in the place of a value of the header.
+EVIL = [None, True, -1, 0, 2**63, 1e308, 5e-324, "", [], {}, [1], {"array": 0}, {"floats": 0}, {"array": -1}]
+EVIL += [{"tuple": []}, {"array": 10**6}, {"array": "0"}, "TL1PCA", [[[]]], 0.5]
+#: And in the place of an array.
+OTHER_ARRAYS = [
+    lambda a: a * 1e200,
+    lambda a: -a,
+    lambda a: a[:0],
+    lambda a: np.concatenate([a, a]),
+    lambda a: a.astype(np.float16),
+    np.zeros_like,
+]
+
+
+def _places(entry, way=()):
+    inside = entry.items() if isinstance(entry, dict) else enumerate(entry) if isinstance(entry, list) else ()
+    for key, value in inside:
+        yield (*way, key)
+        yield from _places(value, (*way, key))
+
+
+def another_content(rng):
+    """Change one value or one array, at random."""
+
+    def change(header, content):
+        arrays = sorted(entry for entry in content if entry.endswith(".npy"))
+        if rng.random() < 0.4:
+            entry = arrays[rng.integers(len(arrays))]
+            before = np.lib.format.read_array(io.BytesIO(content[entry]))
+            content[entry] = npy(OTHER_ARRAYS[rng.integers(len(OTHER_ARRAYS))](np.atleast_1d(before)))
+            return
+        ways = list(_places(header))
+        *way, last = ways[rng.integers(len(ways))]
+        place = header
+        for key in way:
+            place = place[key]
+        if rng.random() < 0.2:
+            del place[last]
+        else:
+            place[last] = EVIL[rng.integers(len(EVIL))]
+
+    return change
+
+
+@ALL
+@pytest.mark.filterwarnings("ignore")
+def test_other_content_is_refused_or_answers_with_numbers(estimator, tmp_path):
+    """A right checksum, and one thing in the file that no fit has written."""
+    y, path = np.arange(len(X)) % 3, tmp_path / "model.npz"
+    model = clone(estimator).fit(X, y)
+    rng = np.random.default_rng(len(name(estimator)))
+    for _ in range(25):
+        tl1pca.save(model, path)
+        forge(path, another_content(rng))
+        try:
+            found = tl1pca.load(path)
+        except ValueError:
+            continue
+        for method in ("transform", "predict", "score_samples", "distances", "decision_function", "flags"):
+            if not hasattr(found, method):
+                continue
+            try:
+                answer = getattr(found, method)(X)
+            except ValueError:
+                continue
+            for part in answer if isinstance(answer, tuple) else (answer,):
+                assert part.dtype.kind not in "fc" or np.isfinite(part).all()
+
+
+def test_axes_of_images_are_directions(tmp_path):
+    images, path = X.reshape(-1, 5, 1).repeat(3, axis=2), tmp_path / "model.npz"
+    for factor, kind in ((1e200, float), (2.0, float), (1.0, np.float16)):
+        tl1pca.save(tl1pca.ImagePCA(tl1pca.TL1PCA(1)).fit(images), path)
+
+        def change(header, content, factor=factor, kind=kind):
+            (index,) = header["model"]["fitted"]["axes_"]
+            axes = np.lib.format.read_array(io.BytesIO(content[f"{index}.npy"]))
+            content[f"{index}.npy"] = npy((axes * factor).astype(kind))
+
+        forge(path, change)
+        refused(path, "orthonormal|finite numbers")

@@ -6,6 +6,7 @@ arrays take the short way: no extra package is needed for them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,23 @@ def saturated(x: Any, factor: float = 1.0) -> Any:
     most = np.finfo(given.dtype).max
     with np.errstate(over="ignore"):
         return np.clip(given / given.dtype.type(factor), -most, most)
+
+
+def narrowed(x: Array, dtype: Any) -> Array:
+    """x in a precision that it may be too large for; the largest number of that type there."""
+    most = np.finfo(dtype).max
+    return np.clip(x, -most, most).astype(dtype, copy=False)
+
+
+def without_overflow(linear: Callable[..., Any], *arrays: Any) -> Any:
+    """A function that is linear in its arrays, at the largest number where it would overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = linear(*arrays)
+    if not isinstance(found, np.ndarray) or np.isfinite(found).all():
+        return found
+    small = 2.0**-60  # for sums and differences of so many terms
+    again = saturated(linear(*(x * x.dtype.type(small) for x in arrays)), small)
+    return np.where(np.isfinite(found), found, again)
 
 
 def double(x: Any) -> Any:

@@ -91,7 +91,7 @@ def excess(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs)
     limit = xp.maximum(orthogonal_limit(score_distances, limits), sys.float_info.min)
     with np.errstate(over="ignore"):  # a product beyond the largest number caps nothing, as it should
         capped = xp.minimum(orthogonal_distances, 1e300 * limit)
-    return xp.maximum(score_distances / limits.score, capped / limit)
+        return xp.maximum(saturated(score_distances / limits.score), capped / limit)
 
 
 def labels(score_distances: Array, orthogonal_distances: Array, limits: Cutoffs) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,8 @@ def observed_numbers(pca: Any, rows: Any) -> Array:
 
 #: How the names of types begin that pandas has for dates, whatever their kind is.
 DATES = ("datetime", "timedelta", "date", "time", "duration", "period")
+#: Dates and times among Python objects.
+DATE_TYPES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 def check_columns(X: Any) -> None:
@@ -137,18 +140,23 @@ def _held(X: Any, name: Any, dtype: Any) -> tuple[str, str] | None:
     kind = getattr(dtype, "kind", None)  # NumPy's and pandas' types
     if kind is None:  # polars
         kind = "M" if dtype.is_temporal() else "f" if dtype.is_numeric() else "O"
+    dates = (
+        "dates or times",
+        "leave it out, or turn it into a number first, for example the days since the first date.",
+    )
     if kind in "mM" or str(dtype).lower().startswith(DATES):
-        return (
-            "dates or times",
-            "leave it out, or turn it into a number first, for example the days since the first date.",
-        )
+        return dates
     if kind not in "OUST":
         return None
     for i, value in enumerate(X[name]):
         if value is None or value != value or type(value).__name__ == "NAType":  # noqa: PLR0124
             continue
+        if isinstance(value, DATE_TYPES):
+            return dates
         try:
             float(value)
+        except OverflowError:
+            return "integers beyond the largest floating number", "divide it first, or leave it out."
         except (TypeError, ValueError):
             return (
                 f"text ({str(value)[:40]!r} at index {i})",

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import asarray_like, double, namespace, saturated, to_numpy
+from ._arrays import asarray_like, double, namespace, saturated, to_numpy, without_overflow
 from .rows import Rows, finite_max_abs, mask_missing, safe_factor
 
 Array = NDArray[Any]
@@ -55,13 +55,7 @@ class Subspace:
     def rows(self, scores: Rows) -> Any:
         """Rows in the units of the data for given scores."""
         W, mean = scores.asarray(self.components), scores.asarray(self.mean)
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = scores.array() @ W + mean
-        if isinstance(found, np.ndarray) and not np.isfinite(found).all():  # beyond the largest number
-            small = 2.0**-60
-            again = saturated(scores.scaled(small).array() @ W + mean * found.dtype.type(small), small)
-            found = np.where(np.isfinite(found), found, again)
-        return scores.to_user(found)
+        return scores.to_user(without_overflow(lambda T, m: T @ W + m, scores.array(), mean))
 
     def negative_distances(self, rows: Rows) -> Any:
         """Minus the distances to the subspace."""
@@ -87,7 +81,7 @@ class Subspace:
         if np.array_equal(self._basis, self.components.T):
             return T
         turn = rows.asarray(np.linalg.pinv(self.components @ self._basis))
-        return rows.map(lambda t: t @ turn, T)
+        return rows.map(lambda t: without_overflow(lambda t: t @ turn, t), T)
 
     def _measure(self, rows: Rows) -> tuple[Any, ...]:
         return rows.scores_and_distances(rows.asarray(self._basis))

@@ -205,8 +205,8 @@ def _vardi_zhang_step(rows: Rows, squares: Any, row: Array) -> Array | None:
 def _newton_step(A: Array, v: Array, here: _Pull) -> Array:
     """Solve (mass I - sum v a a'/|a|^3) x = pull by conjugate gradients, the sum from a sample."""
     xp = namespace(A)
-    top = float(xp.max(abs(A)))
-    if top == 0.0:
+    top, size = float(xp.max(abs(A))), float(xp.max(abs(here.gradient)))
+    if top == 0.0 or size == 0.0:
         return here.gradient / here.mass
     # The matrix is free of units, and so are its parts: no cube over- or underflows.
     A = A / top
@@ -215,5 +215,9 @@ def _newton_step(A: Array, v: Array, here: _Pull) -> Array:
     # On the sample the two parts balance exactly; scaled, their difference stays definite.
     share = here.mass / float(bend @ length**2)
     matrix = lambda P: here.mass * P - share * (A.T @ (bend[:, None] * (A @ P)))  # noqa: E731
-    x = conjugate_gradients(matrix, here.gradient[:, None], tol=1e-4, max_iter=100)[:, 0]
-    return x if bool(xp.any(x != 0)) else here.gradient / here.mass
+    least = float(xp.finfo(A.dtype).eps) * here.mass
+    g = here.gradient[:, None] / size
+    x = conjugate_gradients(matrix, g, tol=1e-4, max_iter=100, least_curvature=least)[:, 0]
+    # Beyond the rows nothing is nearer to them: such a step is that of a matrix that is singular to rounding.
+    useful = bool(xp.any(x != 0)) and float(xp.max(abs(x))) <= top / size
+    return x * size if useful else here.gradient / here.mass

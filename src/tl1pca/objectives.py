@@ -166,9 +166,11 @@ class DispersionScale(Dispersion):
 
     def refined(self, T: Any, alpha: Array, center: Array | float = 0.0, alive: Array | bool = True) -> Array:
         """The scale of every column of the scores less `center`, from a guess; zero where not alive."""
-        mass = self.rows.mass
+        mass, least = self.rows.mass, float(np.finfo(self.rows.dtype).tiny)
 
         def moments(alpha: Array) -> tuple[Array, Array]:
+            alpha = np.maximum(alpha, least)  # a step may go to zero, where zero scores have no ratio
+
             def powers(t: Any) -> Any:
                 return columns(
                     *_ratios(abs((t if t.ndim > 1 else t[:, None]) - asarray_like(center, t)), alpha)

@@ -266,10 +266,19 @@ class TL1(Operator):
         return (a + 1.0) / (a * factor + 1.0)
 
 
+#: Sizes whose powers above -2 are numbers, by type.
+_SMALL = {kind: float(np.finfo(kind).tiny) ** 0.4 for kind in "efdg"}
+
+
 def _power_of(u: Array, exponent: float) -> Array:
     """u^exponent, and zero at zero: a row of zero projection has no side to pull to."""
     if isinstance(u, np.ndarray):
-        return np.asarray(np.power(u, exponent, out=np.zeros_like(u), where=u > 0))
+        if u.min(initial=1.0) > _SMALL[u.dtype.char]:  # asked for all the time
+            return np.asarray(np.power(u, exponent))
+        with np.errstate(over="ignore"):
+            found = np.power(u, exponent, out=np.zeros_like(u), where=u > 0)
+        # Where it is infinite next to zero, products with what vanishes there are to vanish.
+        return np.minimum(found, np.finfo(u.dtype).max ** 0.5) if exponent < -1.0 else found
     xp = namespace(u)
     return xp.where(u > 0, xp.where(u > 0, u, asarray_like(1.0, u)) ** exponent, asarray_like(0.0, u))
 

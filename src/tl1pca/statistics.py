@@ -105,6 +105,10 @@ def tl1_scale(magnitudes: Array, weights: Array | None = None, start: Array | fl
     return solve_tl1_scale(moments, v @ u if start is None else start, alive)
 
 
+#: Logarithm of the smallest scale.
+LEAST_LOG = float(np.log(np.finfo(np.float64).tiny))
+
+
 def solve_tl1_scale(
     moments: Callable[[Array], tuple[Array, Array]],
     start: Array | float,
@@ -143,7 +147,7 @@ def solve_tl1_scale(
             low, high = np.where(small, s, low), np.where(small, high, s)
             out, middle = (s + step < low) | (s + step > high), 0.5 * (low + high)
             step = np.where(out & np.isfinite(middle), middle - s, step)
-        s = s + step
+        s = np.maximum(s + step, LEAST_LOG)  # at an alpha of zero, zeros have no ratio
         if size <= tol:
             break
     return np.where(alive, np.exp(s), 0.0)

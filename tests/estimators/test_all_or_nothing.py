@@ -1,13 +1,15 @@
 """A fit is all or nothing: what fails or is interrupted leaves the old model."""
 
+import signal
 import threading
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import tl1pca
-from support import ESTIMATORS, gaussian, name, with_components
+from support import COMPOSED, ESTIMATORS, gaussian, name, with_components
 from tl1pca._progress import reporting_to
 from tl1pca.estimators import _base, _subspace
 
@@ -94,3 +96,42 @@ def test_callbacks_that_raise_leave_the_old_model():
     with reporting_to(fail), pytest.raises(RuntimeError, match="from a callback"):
         pca.fit(X[:, :3])
     assert state(pca) == before
+
+
+@pytest.mark.parametrize("estimator", COMPOSED, ids=name)
+def test_a_failing_refit_of_what_is_composed_changes_nothing(estimator):
+    y = np.arange(len(X)) % 2
+    model = clone(estimator).fit(pd.DataFrame(X, columns=list("abcde")), y)
+    before = state(model)
+    for bad in (np.full((40, 7), np.inf), np.ones((1, 3)), "text"):
+        with pytest.raises((ValueError, TypeError)):
+            model.fit(bad, y)
+        assert state(model) == before
+    model.transform(pd.DataFrame(X, columns=list("abcde")))
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that sends signals")
+@pytest.mark.parametrize("estimator", [*ESTIMATORS[:1], *COMPOSED], ids=name)
+def test_interrupts_at_random_moments_leave_one_model(estimator):
+    """The features that a model has are those that it transforms, whenever Ctrl-C came."""
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    data = [gaussian(40, 5), gaussian(40, 7, seed=1)]
+    model, y = clone(estimator).fit(data[0], np.arange(40) % 2), np.arange(40) % 2
+    rng, caught, old = np.random.default_rng(0), 0, signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for i in range(40):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 5e-3))
+                model.fit(data[i % 2], y)
+            except KeyboardInterrupt:
+                caught += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            fitted = data[0] if model.n_features_in_ == 5 else data[1]
+            assert np.isfinite(model.transform(fitted)).all()
+    finally:
+        signal.signal(signal.SIGALRM, old)
+    assert caught > 0

@@ -4,12 +4,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 
-from support import ESTIMATORS, gaussian, name, with_components
-from tl1pca import TL1PCA
+from support import COMPOSED, ESTIMATORS, gaussian, name, with_components
+from tl1pca import TL1PCA, LpPCA
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
+composed = pytest.mark.parametrize("estimator", COMPOSED, ids=name)
 X = gaussian(30, 4)
+y = np.arange(30) % 2
 DATES = np.datetime64("2024-01-01") + np.arange(30)
 
 
@@ -79,3 +82,72 @@ def test_a_column_of_words_is_named():
             TL1PCA(1).fit(frame.assign(site=words))
     with pytest.raises(ValueError, match="Column 'when' holds dates or times"):
         TL1PCA(1).fit(frame.assign(when=pd.period_range("2024", periods=40, freq="D")))
+
+
+def layouts():
+    """The same numbers in other memory."""
+    wide = np.zeros((60, 8))
+    wide[::2, ::2] = X
+    closed = X.copy()
+    closed.setflags(write=False)
+    return {
+        "by columns": np.asfortranarray(X),
+        "strided": wide[::2, ::2],
+        "backwards": X[::-1, ::-1].copy()[::-1, ::-1],
+        "read-only": closed,
+        "other bytes": X.astype(X.dtype.newbyteorder()),
+        "long": X.astype(np.longdouble),
+        "objects": X.astype(object),
+        "list": X.tolist(),
+        "frame": pd.DataFrame(X, columns=list("abcd")),
+        "nullable frame": pd.DataFrame(X, columns=list("abcd")).astype("Float64"),
+        "polars": pl.DataFrame({c: X[:, i] for i, c in enumerate("abcd")}),
+    }
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *COMPOSED, LpPCA(p=0.5)], ids=name)
+def test_the_memory_of_an_array_changes_no_bit(estimator):
+    wanted = clone(estimator).fit(X, y)
+    for kind, data in layouts().items():
+        model = clone(estimator).fit(data, y)
+        np.testing.assert_array_equal(np.asarray(model.transform(X)), np.asarray(wanted.transform(X)), kind)
+        np.testing.assert_allclose(np.asarray(model.transform(data)), wanted.transform(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS[:1], *COMPOSED], ids=name)
+@pytest.mark.parametrize(
+    "value",
+    [np.timedelta64(1, "D"), np.datetime64("2024-01-01"), pd.Timestamp("2024-01-01"), pd.Timedelta(1)],
+    ids=str,
+)
+def test_dates_among_objects_are_no_numbers(estimator, value):
+    dates = X.astype(object)
+    dates[3, 1] = value
+    for data in (dates, pd.DataFrame(dates, columns=list("abcd"))):
+        with pytest.raises(ValueError, match="dates or times"):
+            clone(estimator).fit(data, y)
+        with pytest.raises(ValueError, match="dates or times"):
+            clone(estimator).fit(X, y).transform(data)
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS[:1], *COMPOSED], ids=name)
+def test_integers_beyond_the_range_are_named(estimator):
+    large = X.astype(object)
+    large[3, 1] = 10**400
+    with pytest.raises(ValueError, match="beyond the largest floating number"):
+        clone(estimator).fit(large, y)
+
+
+@composed
+def test_what_is_composed_takes_the_same_containers(estimator):
+    clean = clone(estimator).fit(X, y)
+    masked = np.ma.masked_array(X, mask=np.arange(120).reshape(X.shape) == 7)
+    sparse = pd.DataFrame(X, columns=list("abcd")).astype(pd.SparseDtype("float64", 0.0))
+    found = clone(estimator).fit(sparse, y).transform(sparse)
+    np.testing.assert_allclose(found, clean.transform(X), atol=1e-12)
+    for call in (lambda data: clone(estimator).fit(data, y), clean.transform):
+        with pytest.raises(ValueError, match="masked"):
+            call(masked)
+        with pytest.raises(ValueError, match="dates or times"):
+            call(np.column_stack([DATES] * 4))

@@ -205,3 +205,22 @@ def test_trace_lasso_between_the_norms():
     norm = lambda columns: TraceLasso(None, columns, 1.0, np.eye(4)).norm(w)  # noqa: E731
     assert norm(Q) == pytest.approx(1.8)
     assert norm(np.outer(Q[:, 0], np.ones(4))) == pytest.approx(1.0)
+
+
+#: Directions of the same optima, entry by entry.
+DIRECTIONS = [
+    (SparseTL1PCA(1, a=1.0, n_nonzero=2, center=None), [0.9105094808, -0.4134881924, 0, 0]),
+    (SparseTL1PCA(1, a=1.0, n_nonzero=3, center=None), [0.6256787506, 0, -0.3792888348, 0.6816641995]),
+    (SparseTL1PCA(1, a=5.0, n_nonzero=2, center=None), [0.7090541723, 0, 0, 0.7051540121]),
+    (SparseLpPCA(1, p=1, n_nonzero=2, center=None), [0.7808688094, 0, 0, 0.6246950476]),
+]
+
+
+@pytest.mark.parametrize(("estimator", "want"), DIRECTIONS)
+def test_directions_of_the_sparse_optima(estimator, want):
+    along(estimator.fit(ROWS).components_[0], want)
+
+
+def test_direction_of_generalized_2dpca():
+    generalized = ImagePCA(GeneralizedLpPCA(1, s=1, p=1.5)).fit(IMAGES)
+    along(generalized.axes_[0][0], [-0.007695469, 0.6359891718, -0.6233329873])

@@ -1,14 +1,16 @@
 """Finite data in, finite numbers out, to the end of the floating range, for every estimator."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import tl1pca
 from properties.cases import check_finite, check_monotone, check_orthonormal
-from support import CENTERED, ESTIMATORS, name, subspace_angle, with_components
+from support import CENTERED, COMPOSED, ESTIMATORS, name, subspace_angle, with_components
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
 MOST = np.finfo(np.float64).max
@@ -21,6 +23,12 @@ def gaussian(n=20, d=5, seed=0):
 def far(size, **options):
     X = gaussian(**options)
     X[3, 2] = size
+    return X
+
+
+def beside(constant, size=1.0):
+    X = size * gaussian()
+    X[:, 1] = constant
     return X
 
 
@@ -40,6 +48,11 @@ DATA = {
     "up to the largest number": np.clip(gaussian() / 3, -1, 1) * MOST,
     "denormal": gaussian() * 1e-320,
     "columns of all sizes": spread(),
+    "a constant column, the largest number": beside(MOST),
+    "a constant column, the others denormal": beside(1.0, 1e-315),
+    "half of the rows 1e200 times as large": gaussian() * np.where(np.arange(20) < 10, 1e200, 1.0)[:, None],
+    "one column 1e160 times as large": gaussian(n=24, d=5, seed=7717) * [3, 2, 1e160, 0.5, 0.5],
+    "multiples of the smallest number": np.round(gaussian()) * 5e-324,
     "more columns than rows": far(1e170, n=5, d=30),
     "single precision": far(1e38).astype(np.float32),
     "single precision, the largest number": (np.sign(gaussian()) * np.finfo(np.float32).max).astype(
@@ -67,6 +80,104 @@ def test_finite_in_finite_out(estimator, data):
         check_finite(pca, data)
         check_orthonormal(pca)
         check_monotone(pca)
+
+
+#: What the composed ones are fitted with here: other sides, kernels, centers and shapes.
+MORE = [
+    *COMPOSED,
+    tl1pca.ImagePCA(tl1pca.TL1PCA(1), image_shape=(1, 5), side="left", center="spatial_median"),
+    tl1pca.ImagePCA(tl1pca.LpPCA(1, p=2), image_shape=(5, 1), side="both"),
+    tl1pca.KernelizedPCA(tl1pca.TL1SubspacePCA(1), n_landmarks=8, fit_inverse_transform=True),
+    tl1pca.KernelizedPCA(tl1pca.L1PCA(1, greedy=True), kernel="poly"),
+    tl1pca.KernelizedPCA(kernel="laplacian"),
+    tl1pca.TL1LDA(a=1.0),
+    tl1pca.TL1LDA(center="spatial_median", image_shape=(1, 5)),
+    tl1pca.SparseTL1PCA(2, n_nonzero=2),
+    tl1pca.SparseLpPCA(2, p=0.5, n_nonzero=2),
+    tl1pca.GeneralizedLpPCA(2, s=1.5, p=1.5),
+    tl1pca.RegularizedL1PCA(2, penalty=0.5),
+    tl1pca.TL1PCA(2, a=1.0, solver="paper"),
+]
+#: Where no answer exists: all that the error may say.
+NO_ANSWER = "equal|alike|not finite|must be between 1 and"
+
+
+def answers(model, X):
+    """Whatever a fitted object says of rows, method by method."""
+    found = {}
+    for method in ("transform", "score_samples", "distances", "decision_function", "predict"):
+        if hasattr(model, method):
+            try:
+                found[method] = getattr(model, method)(X)
+            except ValueError as error:
+                if "not finite" not in str(error):  # a polynomial of rows that large
+                    raise
+    if "transform" in found and hasattr(model, "inverse_transform"):
+        found["inverse_transform"] = model.inverse_transform(found["transform"])
+    return found
+
+
+def numbers(value):
+    """All floating arrays in what an object holds."""
+    if isinstance(value, tuple | list):
+        return [array for part in value for array in numbers(part)]
+    if hasattr(value, "get_params"):
+        return numbers([v for k, v in vars(value).items() if k not in value.get_params()])
+    array = np.asarray(value) if isinstance(value, float | np.ndarray) else np.empty(0)
+    return [array] if array.dtype.kind == "f" else []
+
+
+@pytest.mark.parametrize("estimator", MORE, ids=name)
+@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+def test_finite_in_finite_out_of_what_is_composed(estimator, data):
+    y = np.arange(len(data)) % 2
+    new = np.vstack([np.full((2, data.shape[1]), MOST) * [[1], [-1]], far(1e170, d=data.shape[1])])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", message="The centered rows span")
+        if "image_shape" in estimator.get_params() and data.shape[1] != 5:
+            estimator = clone(estimator).set_params(image_shape=(5, data.shape[1] // 5))
+        try:
+            model = clone(estimator).fit(data, y)
+        except ValueError as error:
+            if not re.search(NO_ANSWER, str(error)):
+                raise
+            return
+        for found in (model, *answers(model, data).values(), *answers(model, new).values()):
+            assert all(np.isfinite(array).all() for array in numbers(found))
+
+
+def test_far_rows_are_answered_as_they_should_be():
+    """A Gaussian kernel is zero there; the nearest class center is that along the direction."""
+    X = gaussian(40)
+    y = (X[:, 0] > 0).astype(int)
+    far_rows = np.outer([1e100, 1e200, MOST], [1.0, 0, 0, 0, 0])
+    pca = tl1pca.KernelizedPCA(tl1pca.TL1PCA(2)).fit(X)
+    np.testing.assert_allclose(pca.transform(far_rows), pca.transform(far_rows[:1] * 1e-90).repeat(3, axis=0))
+    for model in (tl1pca.TL1LDA().fit(X, y), tl1pca.TL1LDA(a=1.0).fit(X, y)):
+        np.testing.assert_array_equal(model.predict(far_rows), model.predict(far_rows * 1e-90))
+        np.testing.assert_array_equal(model.predict(-far_rows), 1 - model.predict(far_rows))
+
+
+@pytest.mark.parametrize("estimator", [tl1pca.TL1LDA(), tl1pca.TL1LDA(a=1.0, center="median")], ids=name)
+def test_classes_are_the_same_in_other_units(estimator):
+    X = gaussian(60)
+    y = (X @ [1.0, 1, 0, 0, 0] > 0).astype(int)
+    wanted = clone(estimator).fit(X, y)
+    for power in (-1000, -300, 300, 1000):
+        model = clone(estimator)
+        if model.a != "auto":
+            model.set_params(a=float(model.a * 2.0**power))
+        model.fit(X * 2.0**power, y)
+        np.testing.assert_array_equal(model.predict(X * 2.0**power), wanted.predict(X))
+        np.testing.assert_allclose(model.components_, wanted.components_, atol=1e-9)
+
+
+def test_a_kernel_of_differences_does_not_see_the_origin():
+    X = gaussian(30)
+    near, away = (tl1pca.KernelizedPCA(tl1pca.TL1PCA(2)).fit(data) for data in (X, X + 1e8))
+    np.testing.assert_allclose(away.transform(X + 1e8), near.transform(X), atol=1e-5)
 
 
 @every
@@ -106,11 +217,12 @@ def test_a_row_that_is_too_far_changes_nothing_for_the_robust_one():
         assert pca.flags_[3] != 0
 
 
-@pytest.mark.parametrize("estimator", CENTERED, ids=name)
+@pytest.mark.parametrize("estimator", [*CENTERED, tl1pca.KernelizedPCA(), tl1pca.TL1LDA()], ids=name)
 @pytest.mark.parametrize("weight", [1e300, MOST, 1e-300])
 def test_weights_beyond_the_range_are_named(estimator, weight):
+    y = np.arange(20) % 2
     with pytest.raises(ValueError, match="divide the weights by their mean"):
-        fit(estimator, gaussian(), sample_weight=np.full(20, weight))
+        clone(estimator).fit(gaussian(), y, sample_weight=np.full(20, weight))
 
 
 @pytest.mark.parametrize("estimator", CENTERED, ids=name)

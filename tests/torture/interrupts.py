@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 
 import tl1pca
-from support import ESTIMATORS, name
+from support import COMPOSED, ESTIMATORS, name
 from torture import environment, script
 
 #: Shapes that keep an estimator busy for longer than the test waits.
@@ -20,8 +20,14 @@ SHAPES = {
     tl1pca.L1BestFitPCA: (400, 60),
     tl1pca.L1ReconstructionPCA: (2000, 300),
     tl1pca.TL1SubspacePCA: (100_000, 300),
+    tl1pca.SparseTL1SubspacePCA: (20_000, 100),
+    tl1pca.EulerPCA: (600, 400),
+    tl1pca.KernelizedPCA: (1500, 20),
+    tl1pca.TL1LDA: (5000, 60),
 }
 SHAPE = (60_000, 400)
+#: All that are fitted here, by number.
+EVERY = [*ESTIMATORS, *COMPOSED]
 REPEAT = 1000
 
 
@@ -31,7 +37,7 @@ def seconds_to_return(index, wait=1.0):
     In seconds of the processor, which are those of the clock where nothing
     else runs, so that a busy machine does not matter.
     """
-    n, d = SHAPES.get(type(ESTIMATORS[index]), SHAPE)
+    n, d = SHAPES.get(type(EVERY[index]), SHAPE)
     command, pipe = script("interrupts", index, n, d), subprocess.PIPE
     with subprocess.Popen(command, env=environment(), stdout=pipe, stderr=pipe, text=True) as child:
         assert child.stdout.readline() == "fitting\n", child.stderr.read()
@@ -45,18 +51,20 @@ def seconds_to_return(index, wait=1.0):
 
 
 def label(index):
-    return name(ESTIMATORS[index])
+    return name(EVERY[index])
 
 
 def _fit(index, n, d):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) * 0.95 ** np.arange(d)
-    pca = ESTIMATORS[index].set_params(n_components=min(10, d))
+    y, pca = np.arange(n) % 3, EVERY[index]
+    if index < len(ESTIMATORS):
+        pca.set_params(n_components=min(10, d))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     print("fitting", flush=True)
     try:
         for _ in range(REPEAT):
-            pca.fit(X)
+            pca.fit(X, y)
     except KeyboardInterrupt:
         print("interrupted", time.process_time(), flush=True)
 

@@ -56,7 +56,7 @@ def faulted():
 
 def interrupted():
     rows = []
-    for index in range(len(ESTIMATORS)):
+    for index in range(len(interrupts.EVERY)):
         took = [interrupts.seconds_to_return(index, wait) for wait in (0.5, 1.3)]
         slow = sum(answer != "interrupted" or seconds > 1.0 for seconds, answer in took)
         rows.append([interrupts.label(index), len(took), f"{max(t for t, _ in took):.2f}", slow])

@@ -19,7 +19,7 @@ from ..geometry import largest_entry_signs
 from ..location import host_weights, locate
 from ..objectives import DispersionScale
 from ..operators import TL1
-from ..rows import Lift, Rows, safe_factor
+from ..rows import DenseRows, Lift, Rows, safe_factor
 from ..solvers import principal_axes, span
 from ..statistics import NORMAL_CONSISTENCY, subsample, tl1_scale, weighted_median
 from ._callbacks import reporting_to_callbacks, with_callbacks
@@ -30,6 +30,9 @@ from ._prediction import BasePCA
 Array = NDArray[Any]
 Center = str | Sequence[float] | Array | None
 Fit = TypeVar("Fit")
+
+#: Rows that tell how small the centered data are.
+_FEW_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -119,9 +122,11 @@ class CenteredPCA(BasePCA, ABC):
             rows = rows.shifted(mean)
             if wide:
                 rows, lift = rows.to_row_space()
+        mean = saturated(mean, factor)
+        rows, again = _in_own_units(rows, factor)
         if k is None:  # the span of the rows, not min(n, d): a repeated row adds no dimension
             k = min(*rows.shape, max(1, span(rows)))
-        problem = Problem(rows, k, share, factor, check_random_state(self.random_state), observed)
+        problem = Problem(rows, k, share, factor * again, check_random_state(self.random_state), observed)
         extraction = self._solve(problem)
         self._store(problem, extraction, mean, lift)
 
@@ -158,7 +163,7 @@ class CenteredPCA(BasePCA, ABC):
         W = rows.asarray(extraction.W)
         variance, ratio, rank = _explained(rows, W)
         self.components_ = signed_rows(lift(W))
-        self.mean_ = saturated(mean, factor)
+        self.mean_ = mean
         self.explained_variance_ = rows.asarray(product(variance, 1 / factor, 1 / factor, dtype=rows.dtype))
         self.explained_variance_ratio_ = rows.asarray(ratio)
         self.n_components_ = int(W.shape[1])
@@ -191,6 +196,20 @@ class CenteredPCA(BasePCA, ABC):
                 UserWarning,
                 stacklevel=4,
             )
+
+
+def _in_own_units(rows: Rows, before: float) -> tuple[Rows, float]:
+    """Centered rows in safe units, and the factor: beside a large constant column they may be tiny."""
+    if not rows.in_memory or rows.observed is not None:
+        return rows, 1.0
+    few = float(np.abs(rows.gather_rows(np.arange(min(rows.shape[0], _FEW_ROWS)))).max())
+    if few > 0.0 and safe_factor(few, rows.dtype) == 1.0:  # and so are all: not larger than what was centered
+        return rows, 1.0
+    A = rows.array()
+    factor = safe_factor(float(np.abs(A).max()), rows.dtype, before)
+    return (
+        (rows, 1.0) if factor == 1.0 else (DenseRows(A * A.dtype.type(factor), weights=rows.weights), factor)
+    )
 
 
 def give_back(estimator: Fit, X: Any) -> Fit:

@@ -68,9 +68,10 @@ def new_rows(estimator: Any, X: Any) -> Array:
     """New rows for a method of a fitted estimator, as a checked array on the host."""
     check_is_fitted(estimator)
     X = as_numbers(estimator, X)
-    checked = validate_data(
-        estimator, to_numpy(X) if is_array(X) else X, reset=False, dtype=[np.float64, np.float32]
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # it adds all entries up
+        checked = validate_data(
+            estimator, to_numpy(X) if is_array(X) else X, reset=False, dtype=[np.float64, np.float32]
+        )
     return np.asarray(checked)
 
 

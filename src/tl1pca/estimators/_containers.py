@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._pipelines import check_columns
+from .._pipelines import DATE_TYPES, check_columns
 from ..rows import MAX_LOADED_ENTRIES
 
 __all__ = ["as_numbers"]
@@ -20,7 +20,7 @@ def as_numbers(estimator: Any, X: Any) -> Any:
     """
     if isinstance(X, np.ma.MaskedArray):
         return _unmasked(estimator, X)
-    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+    if isinstance(X, np.ndarray) and (_kind_of_objects(X) if X.dtype == object else X.dtype.kind) in "mM":
         raise ValueError(
             "X holds dates or times, which are no measurements. Subtract a date and divide by a unit, such "
             "as np.timedelta64(1, 'D')."
@@ -47,6 +47,17 @@ def _unmasked(estimator: Any, X: Any) -> Any:
             "missing values."
         )
     return X.astype(np.float32 if X.dtype == np.float32 else np.float64).filled(np.nan)
+
+
+def _kind_of_objects(values: Any) -> str:
+    """Kind of what Python objects are; an error for integers that no floating number can hold."""
+    kinds = {type(value) for value in values.flat}
+    if any(issubclass(kind, DATE_TYPES) for kind in kinds):
+        return "M"
+    most = int(np.finfo(np.float64).max)
+    if int in kinds and any(abs(value) > most for value in values.flat if type(value) is int):
+        raise ValueError("X holds integers beyond the largest floating number.")
+    return "O"
 
 
 def _all_sparse(X: Any) -> bool:

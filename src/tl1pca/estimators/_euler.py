@@ -11,6 +11,7 @@ from scipy import linalg
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import to_numpy
+from ..rows import safe_factor
 from ._composed import Transformer, new_rows
 from ._fitted import Fitted, all_or_nothing
 from ._input import open_data
@@ -112,8 +113,10 @@ class EulerPCA(Transformer):
         return self
 
     def _on_circle(self, A: Array) -> Array:
-        half = 0.5 * self.data_max_ - 0.5 * self.data_min_  # so that no difference overflows
-        share = np.clip((0.5 * A.astype(np.float64) - 0.5 * self.data_min_) / half, 0.0, 1.0)
+        # In units in which no difference over- or underflows.
+        unit = 0.25 * safe_factor(max(abs(self.data_min_), abs(self.data_max_)), np.dtype(np.float64))
+        low, high = unit * self.data_min_, unit * self.data_max_
+        share = (unit * np.clip(A.astype(np.float64), self.data_min_, self.data_max_) - low) / (high - low)
         return np.asarray(np.exp(1j * float(self.alpha) * np.pi * share) / np.sqrt(2.0))
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -13,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .._arrays import saturated, to_numpy
+from .._arrays import narrowed, saturated, to_numpy, without_overflow
+from .._subspace import row_lengths
 from ..location import locate
 from ..operators import Operator
 from ..rows import safe_factor
@@ -190,7 +192,7 @@ class ImagePCA(ComposedPCA):
         return stated
 
     def _new_images(self, X: Any) -> Array:
-        """Images less the center, as an array (n, *image_shape)."""
+        """Images as an array (n, *image_shape)."""
         check_is_fitted(self)
         flat, given = self._flat(X)
         shape = tuple(self.image_shape_.tolist())
@@ -198,8 +200,11 @@ class ImagePCA(ComposedPCA):
             raise ValueError(
                 f"X holds images of shape {given}, ImagePCA was fitted to images of shape {shape}."
             )
-        data = new_rows(self, flat)
-        return (data - self.mean_.astype(data.dtype)).reshape(-1, *shape)
+        return new_rows(self, flat).reshape(-1, *shape)
+
+    @property
+    def _mean_image(self) -> Array:
+        return self.mean_.reshape(tuple(self.image_shape_))
 
     # ---------------------------------------------------------------- fitting
     @all_or_nothing
@@ -272,7 +277,8 @@ class ImagePCA(ComposedPCA):
             best = path[-1]
             for mode, inner in estimators.items():
                 others = {m: W for m, W in axes.items() if m != mode}
-                W = _fit_fibers(inner, _project(D, others), mode, weights).components_.T
+                left = without_overflow(partial(_project, axes=others), D)
+                W = _fit_fibers(inner, left, mode, weights).components_.T
                 trial = value({**axes, mode: W})
                 if trial > best:
                     axes, best = {**axes, mode: W}, trial
@@ -297,6 +303,8 @@ class ImagePCA(ComposedPCA):
             len(W) > W.shape[1] or W.shape[1] != shape[m - 1] for m, W in zip(modes, self.axes_)
         ):
             raise ValueError("axes_, image_shape_ and mean_ do not belong together.")
+        for W in self.axes_:
+            self._inner()._check_components(W)
 
     # ---------------------------------------------------------------- prediction
     def _axes_by_mode(self) -> dict[int, Array]:
@@ -326,9 +334,10 @@ class ImagePCA(ComposedPCA):
             row of the image; least squares coefficients where components are
             oblique.
         """
-        D = self._new_images(X)
-        scores = _project(D, {mode: _coefficients(W) for mode, W in self._axes_by_mode().items()})
-        return scores.reshape(len(D), -1).astype(D.dtype, copy=False)
+        images = self._new_images(X)
+        sides = {mode: _coefficients(W) for mode, W in self._axes_by_mode().items()}
+        scores = without_overflow(lambda A, M: _project(A - M, sides), images, self._mean_image)
+        return narrowed(scores.reshape(len(images), -1), images.dtype)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Images for given features.
@@ -343,14 +352,15 @@ class ImagePCA(ComposedPCA):
             As X of `fit` was.
         """
         check_is_fitted(self)
-        Y = np.asarray(X)
+        Y = np.asarray(X, dtype=np.result_type(np.asarray(X), np.float32))
         if Y.ndim != 2 or Y.shape[1] != self._n_features_out:
             raise ValueError(
                 f"inverse_transform takes features of shape (n_samples, {self._n_features_out}), got an "
                 f"array of shape {Y.shape}."
             )
         T = Y.reshape(-1, *self._reduced_shape())
-        images = _project(T, self._axes_by_mode()) + self.mean_.reshape(tuple(self.image_shape_))
+        axes = self._axes_by_mode()
+        images = without_overflow(lambda T, M: _project(T, axes) + M, T, self._mean_image)
         return images.reshape(len(Y), -1) if self.flat_ else images
 
     def score_samples(self, X: ArrayLike) -> Array:
@@ -364,11 +374,15 @@ class ImagePCA(ComposedPCA):
         -------
         ndarray of shape (n_samples,)
         """
-        D = self._new_images(X)
-        back = D
-        for mode, W in self._axes_by_mode().items():
-            back = contract(back, _coefficients(W) @ W, mode)
-        return -np.linalg.norm((D - back).reshape(len(D), -1), axis=1)
+        images = self._new_images(X)
+        sides = {mode: _coefficients(W) @ W for mode, W in self._axes_by_mode().items()}
+
+        def residuals(A: Array, M: Array) -> Array:
+            D = A - M
+            return D - _project(D, sides)
+
+        left = without_overflow(residuals, images, self._mean_image)
+        return -narrowed(row_lengths(left.reshape(len(images), -1)), images.dtype)
 
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Minus the median distance of the images to their reconstructions; no criterion for choosing a fit.

@@ -200,7 +200,7 @@ def _selecting(
     """What opens the rows that have weight, of data in this process or read by it."""
 
     def open_selected(data: Any, sample_weight: ArrayLike | None) -> Rows:
-        weights = _check_weights(sample_weight, data)
+        weights = check_weights(sample_weight, data)
         if weights is not None and not weights.all():
             keep = np.flatnonzero(weights)
             data, weights = subset(data, keep), weights[keep]
@@ -289,13 +289,15 @@ def _check_capability(estimator: Any, kind: Kind, shape: tuple[int, int]) -> Non
 def _open_array(estimator: Any, data: Any, sample_weight: ArrayLike | None) -> Rows:
     if not estimator._supports_array_api:
         data = to_numpy(data)
-    weights = _check_weights(sample_weight, data)
+    if isinstance(data, np.ndarray) and data.size <= SMALL_ENTRIES:
+        data = np.ascontiguousarray(data)  # a data frame and an array of the same numbers give the same bits
+    weights = check_weights(sample_weight, data)
     if weights is not None and not bool(namespace(weights).all(weights > 0)):
         xp = namespace(weights)
         keep = xp.nonzero(weights > 0)[0]
         data, weights = xp.take(data, keep, axis=0), xp.take(weights, keep, axis=0)
     if isinstance(data, np.ndarray):
-        data = _within_reach(data, by_rows=estimator._rotates)
+        data = within_reach(data, by_rows=estimator._rotates)
     rows = as_rows(data, weights)
     if not estimator._takes_missing:
         return rows
@@ -306,7 +308,7 @@ def _open_array(estimator: Any, data: Any, sample_weight: ArrayLike | None) -> R
     return rows
 
 
-def _check_weights(sample_weight: Any, X: Any) -> Any:
+def check_weights(sample_weight: Any, X: Any) -> Any:
     if sample_weight is None:
         return None
     foreign = is_foreign(X)
@@ -326,7 +328,7 @@ def _check_weights(sample_weight: Any, X: Any) -> Any:
     return asarray_like(weights, X) if foreign else weights
 
 
-def _within_reach(data: Array, *, by_rows: bool) -> Array:
+def within_reach(data: Array, *, by_rows: bool) -> Array:
     """Data in which no row is so far from the others that numbers in one unit cannot hold both.
 
     A row more than 1e138 times as large as the median one (2e17 in single

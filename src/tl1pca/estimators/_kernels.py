@@ -11,19 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from scipy.linalg import lapack
 from sklearn.base import BaseEstimator
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .._arrays import to_numpy
+from .._arrays import narrowed, saturated, to_numpy, without_overflow
 from .._subspace import Subspace
 from ..diagnostics import Cutoffs, cutoffs, flags
 from ..geometry import largest_entry_signs
-from ..rows import DenseRows
+from ..rows import DenseRows, safe_factor
 from ._composed import ComposedPCA, new_rows
 from ._fitted import Fitted, all_or_nothing
 from ._input import open_data
+from ._kernel_values import kernel_values
 
 Array = NDArray[Any]
 
@@ -150,6 +151,9 @@ class KernelizedPCA(ComposedPCA):
         for name, value in (("gamma", self.gamma), ("alpha", self.alpha)):
             if value is not None and not (isinstance(value, Real) and 0 < value < np.inf):
                 raise ValueError(f"{name} must be a positive number, got {value!r}.")
+        for name, value in (("degree", self.degree), ("coef0", self.coef0)):
+            if not isinstance(value, Real) or not np.isfinite(value):
+                raise ValueError(f"{name} must be a number, got {value!r}.")
         m = self.n_landmarks
         if m is not None and (not isinstance(m, Integral) or isinstance(m, bool) or m < 2):
             raise ValueError(f"n_landmarks must be None or an integer of at least 2, got {m!r}.")
@@ -172,16 +176,9 @@ class KernelizedPCA(ComposedPCA):
     def _values(self, X: Array, Y: Array) -> Array:
         """k(x, y) in double precision."""
         if callable(self.kernel):
-            parameters = self.kernel_params or {}
-        else:
-            parameters = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
-        K = pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, **parameters)
-        if not np.isfinite(K).all():
-            raise ValueError(
-                f"The kernel {self.kernel!r} has values that are not finite. Scale the columns of X first, "
-                "or take another kernel or a smaller degree."
-            )
-        return np.asarray(K, dtype=np.float64)
+            return kernel_values(X, Y, self.kernel, self.kernel_params or {})
+        given = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
+        return kernel_values(X, Y, self.kernel, given)
 
     def _to_landmarks(self, X: Array) -> Array:
         """Kernel values of rows with the landmarks; of a precomputed kernel the columns."""
@@ -209,7 +206,8 @@ class KernelizedPCA(ComposedPCA):
             ]
         )
         square = own - 2.0 * K.mean(axis=1) + self.column_means_.mean()
-        lost = square - np.einsum("ij,ij->i", E, E)
+        with np.errstate(over="ignore"):
+            lost = square - np.einsum("ij,ij->i", E, E)
         return np.where(lost > 1e-10 * np.abs(own), lost, 0.0)
 
     # ---------------------------------------------------------------- fitting
@@ -298,7 +296,8 @@ class KernelizedPCA(ComposedPCA):
         ridge = self._values(scores, scores)
         ridge[np.diag_indices(len(ridge))] += self.alpha
         self.preimage_scores_ = scores
-        self.preimage_coef_ = linalg.solve(ridge, rows, assume_a="pos")
+        factor = safe_factor(float(np.abs(rows).max()), rows.dtype)
+        self.preimage_coef_ = saturated(linalg.solve(ridge, rows * factor, assume_a="pos"), factor)
 
     def _check_fitted(self) -> None:
         if (self.landmarks_ is None) != (self.kernel == "precomputed"):
@@ -336,7 +335,7 @@ class KernelizedPCA(ComposedPCA):
         ndarray of shape (n_samples, n_components)
         """
         _, _, E, dtype = self._new(X)
-        return np.asarray(self.estimator_.transform(E), dtype=dtype)
+        return narrowed(np.asarray(self.estimator_.transform(E)), dtype)
 
     @available_if(_has_preimages)  # type: ignore[untyped-decorator]
     def inverse_transform(self, X: ArrayLike) -> Array:
@@ -357,11 +356,12 @@ class KernelizedPCA(ComposedPCA):
                 f"inverse_transform takes scores of shape (n_samples, {self._n_features_out}), got an array "
                 f"of shape {scores.shape}."
             )
-        return self._values(scores, np.asarray(self.preimage_scores_)) @ self.preimage_coef_
+        K = self._values(scores, np.asarray(self.preimage_scores_))
+        return np.asarray(without_overflow(lambda coef: K @ coef, self.preimage_coef_))
 
     def _distances(self, A: Array, K: Array, E: Array) -> tuple[Array, Array]:
         score, inside = DenseRows(E).map_blocks(Subspace.of(self.estimator_).distances)
-        return score, np.sqrt(inside**2 + self._lost(A, K, E))
+        return score, np.hypot(inside, np.sqrt(self._lost(A, K, E)))
 
     def distances(self, X: ArrayLike) -> tuple[Array, Array]:
         """Score and orthogonal distances of rows in feature space.

@@ -15,22 +15,24 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
-from .._arrays import is_array, to_numpy
+from .._arrays import is_array, narrowed, saturated, to_numpy, without_overflow
 from ..extraction import greedy
 from ..geometry import unit
 from ..location import locate
 from ..objectives import Dispersion, Quotient
 from ..operators import TL1
-from ..rows import DenseRows
+from ..rows import DenseRows, safe_factor
 from ..solvers import QuotientAscent
-from ..statistics import tl1_scale, weighted_median
+from ..statistics import tl1_scale
 from ._base import signed_rows
 from ._composed import Transformer, check_choice, new_rows
 from ._containers import as_numbers
 from ._dispersion import check_iteration
 from ._fitted import Fitted, all_or_nothing
+from ._input import check_weights, within_reach
+from ._within import EQUAL_ROWS, reduced, spherical
 
 Array = NDArray[Any]
 
@@ -38,8 +40,8 @@ Array = NDArray[Any]
 AUTO_SHAPE = 3.0
 #: What shrinkage="auto" is where `a` is not given in the units of the data.
 AUTO_SHRINKAGE = 0.9
-#: Reweightings of the scatter within the classes, and its least shrinkage, which keeps it regular.
-SCATTER_STEPS, LEAST_SHRINKAGE = 10, 1e-6
+#: What is left of a column less its center where nothing but rounding is.
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
 class TL1LDA(ClassifierMixin, Transformer):
@@ -60,7 +62,9 @@ class TL1LDA(ClassifierMixin, Transformer):
     default, rows are first made spherical within their classes, as in Fisher's
     analysis, by a scatter that gives far rows little weight and is shrunk as
     Ledoit and Wolf do, and to the denominator S(w) comes
-    :math:`\gamma/(1-\gamma)` times its mean over the axes.
+    :math:`\gamma/(1-\gamma)` times its mean over the axes. The scatter is shrunk
+    toward a sphere in the units of the data: scale columns of different units
+    first (`RobustScaler`).
 
     Directions are orthonormal as published, or uncorrelated within the classes
     with shrinkage; `n_components` may exceed the number of classes less one.
@@ -184,13 +188,14 @@ class TL1LDA(ClassifierMixin, Transformer):
         """Length of the rows that directions are in the space of."""
         if self.image_shape is None:
             return n_features
-        shape = tuple(int(side) for side in self.image_shape)
-        if len(shape) != 2 or min(shape) < 1 or prod(shape) != n_features:
+        shape = tuple(self.image_shape)
+        whole = len(shape) == 2 and all(isinstance(side, Integral) and side > 0 for side in shape)
+        if not whole or prod(shape) != n_features:
             raise ValueError(
                 f"image_shape={shape} must be a height and a width with {n_features} entries in all, as the "
                 "rows of X have."
             )
-        return shape[1]
+        return int(shape[1])
 
     # ---------------------------------------------------------------- fitting
     @all_or_nothing
@@ -216,21 +221,31 @@ class TL1LDA(ClassifierMixin, Transformer):
         return self
 
     def _fit(self, A: Array, labels: Array, v: Array) -> None:
-        dtype, A = A.dtype, A.astype(np.float64)
+        dtype, A = A.dtype, A.astype(np.float64, order="C")
         width = self._width(A.shape[1])
         k = min(len(self.classes_) - 1, width) if self.n_components is None else int(self.n_components)
         if k > width:
             raise ValueError(f"n_components={k} must not exceed the number of features, {width}.")
+        A = within_reach(A, by_rows=True)
+        factor = safe_factor(float(np.abs(A).max()), A.dtype)
+        A = A * factor
         counts = np.array([v[labels == c].sum() for c in range(len(self.classes_))])
         means = np.stack([self._locate(A[labels == c], v[labels == c]) for c in range(len(counts))])
         xbar = self._locate(A, v)
-        lines = A.shape[1] // width
-        above = DenseRows((means - xbar).reshape(-1, width), weights=np.repeat(counts, lines))
-        below = DenseRows((A - means[labels]).reshape(-1, width), weights=np.repeat(v, lines))
-        total = ((A - xbar) * np.sqrt(v)[:, None]).reshape(-1, width)
+        self.means_, self.xbar_ = (narrowed(saturated(m, factor), dtype) for m in (means, xbar))
+        between, within, total = means - xbar, A - means[labels], A - xbar
+        if not (np.abs(within) > ROUNDING * np.abs(A).max(axis=0)).any():
+            raise ValueError(EQUAL_ROWS)
+        # Beside a large center rows may be tiny.
+        again = safe_factor(float(np.abs(total).max()), A.dtype, factor)
+        factor, lines = factor * again, A.shape[1] // width
+        above = DenseRows((again * between).reshape(-1, width), weights=np.repeat(counts, lines))
+        below = DenseRows((again * within).reshape(-1, width), weights=np.repeat(v, lines))
+        total = (again * total * np.sqrt(v)[:, None]).reshape(-1, width)
         shrinkage = self._shrinkage()
-        above, below, P = (_spherical if shrinkage else _reduced)(total, above, below)
-        operator = self._settled(above, below, bool(shrinkage))
+        above, below, P = (spherical if shrinkage else reduced)(total, above, below)
+        unit = 1.0 if shrinkage else factor  # spherical rows have units of their own
+        operator = self._settled(above, below, bool(shrinkage), unit)
         objective = _quotient(above, below, operator, shrinkage)
         solver = QuotientAscent(tol=self.tol, max_iter=self.max_iter)
         if k > P.shape[1]:
@@ -238,12 +253,14 @@ class TL1LDA(ClassifierMixin, Transformer):
                 f"n_components={k} exceeds the {P.shape[1]} dimensions that the rows within the classes span."
             )
         found = greedy(objective, solver, k, check_random_state(self.random_state))
-        self.scalings_ = np.ascontiguousarray(signed_rows(P @ np.asarray(found.W)).T.astype(dtype))
+        W = P @ np.asarray(found.W)
+        W = signed_rows(saturated(W, 1.0 / factor) if shrinkage else W)
+        self.scalings_ = np.ascontiguousarray(narrowed(W.T, dtype))
         self.n_iter_ = max(1, *(len(path) - 1 for path in found.paths))
         self.objective_path_ = [np.asarray(path) for path in found.paths]
-        self.means_, self.xbar_ = means.astype(dtype), xbar.astype(dtype)
         self.priors_ = (counts / counts.sum()).astype(dtype)
-        self.a_, self.shrinkage_, self.n_reduced_ = float(operator.a), shrinkage, int(P.shape[1])
+        self.a_ = float(saturated(np.float64(operator.a), unit))
+        self.shrinkage_, self.n_reduced_ = shrinkage, int(P.shape[1])
         self.n_components_, self.converged_ = k, bool(found.converged)
         if not self.converged_:
             warnings.warn(
@@ -255,17 +272,21 @@ class TL1LDA(ClassifierMixin, Transformer):
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
         """Rows of positive weight, the numbers of their classes, and the weights."""
         X = as_numbers(self, X)
-        A, y = validate_data(
-            self,
-            to_numpy(X) if is_array(X) else X,
-            to_numpy(y) if is_array(y) else y,
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2,
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # it adds all entries up
+            A, y = validate_data(
+                self,
+                to_numpy(X) if is_array(X) else X,
+                to_numpy(y) if is_array(y) else y,
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=2,
+            )
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        v = _check_sample_weight(sample_weight, A, dtype=np.float64, ensure_non_negative=True)
-        A, y, v = A[v > 0], y[v > 0], v[v > 0]
+        if sample_weight is None:
+            v = np.ones(len(A))
+        else:
+            v = check_weights(sample_weight, A).astype(np.float64)
+            A, y, v = A[v > 0], y[v > 0], v[v > 0]
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -277,9 +298,9 @@ class TL1LDA(ClassifierMixin, Transformer):
         weights = None if (v == 1.0).all() else v
         return np.asarray(locate(DenseRows(A, weights=weights), self.center))
 
-    def _settled(self, above: DenseRows, below: DenseRows, spherical: bool) -> TL1:
+    def _settled(self, above: DenseRows, below: DenseRows, spherical: bool, unit: float) -> TL1:
         if not isinstance(self.a, str):
-            return TL1(a=float(self.a))
+            return TL1(a=float(self.a) * unit)
         S, B = below.array(), above.array()
         u, n = below.weights, above.weights
         if spherical:  # all directions are alike
@@ -303,7 +324,8 @@ class TL1LDA(ClassifierMixin, Transformer):
     @property
     def components_(self) -> Array:
         """Directions as rows of length one."""
-        return np.ascontiguousarray(unit(self.scalings_).T)
+        W = self.scalings_ / np.abs(self.scalings_).max(axis=0)  # no square of it overflows
+        return np.ascontiguousarray(unit(W).T)
 
     @property
     def _n_features_out(self) -> int:
@@ -311,8 +333,13 @@ class TL1LDA(ClassifierMixin, Transformer):
 
     def _features(self, A: Array) -> Array:
         d, width = A.shape[1], len(self.scalings_)
-        lines = (A - self.xbar_).reshape(len(A), d // width, width)
-        return (lines @ self.scalings_).reshape(len(A), -1)
+        W, shape = self.components_.T, (len(A), d // width, width)
+        found = without_overflow(lambda A, m: (A - m).reshape(shape) @ W, A, self.xbar_)
+        if self.shrinkage_:
+            with np.errstate(over="ignore"):
+                length = saturated(np.abs(self.scalings_).max(axis=0) / np.abs(W).max(axis=0))
+                found = saturated(found * length)
+        return np.asarray(found).reshape(len(A), -1)
 
     def transform(self, X: ArrayLike) -> Array:
         """Features: the rows less their common center, along the directions.
@@ -327,7 +354,7 @@ class TL1LDA(ClassifierMixin, Transformer):
             For images height times components entries.
         """
         A = new_rows(self, X)
-        return self._features(A).astype(A.dtype, copy=False)
+        return narrowed(self._features(A), A.dtype)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of the rows whose class is predicted.
@@ -355,8 +382,13 @@ class TL1LDA(ClassifierMixin, Transformer):
         -------
         ndarray of shape (n_samples,)
         """
-        T, centers = self._features(new_rows(self, X)), self._features(self.means_)
-        square = (T**2).sum(axis=1)[:, None] - 2.0 * T @ centers.T + (centers**2).sum(axis=1)
+        T, centers = (self._features(A).astype(np.float64) for A in (new_rows(self, X), self.means_))
+        # |t|^2 is the same for all classes; what is left is divided by what would let it overflow.
+        size = np.abs(centers).max() or 1.0
+        with np.errstate(over="ignore"):
+            T, centers = saturated(T / size), centers / size
+        far = np.maximum(np.abs(T).max(axis=1, keepdims=True), 1.0)
+        square = (centers**2).sum(axis=1) / far - 2.0 * (T / far) @ centers.T
         return np.asarray(self.classes_[np.argmin(square, axis=1)])
 
     def __sklearn_tags__(self) -> Any:
@@ -365,63 +397,7 @@ class TL1LDA(ClassifierMixin, Transformer):
         return tags
 
 
-def _reduced(total: Array, above: DenseRows, below: DenseRows) -> tuple[DenseRows, DenseRows, Array]:
-    """Both sets of rows on the first principal axes of all rows, as many as the rows within span there."""
-    S, B = below.array(), above.array()
-    P = np.eye(S.shape[1])
-    axes: Array | None = None
-    while (rank := _rank(S @ P)) < P.shape[1]:
-        if rank == 0:
-            raise ValueError(
-                "The rows of each class are all equal: the quotient is infinite, and any rule tells them."
-            )
-        axes = linalg.svd(total, full_matrices=False)[2].T if axes is None else axes
-        P = axes[:, : min(rank, axes.shape[1])]
-    return DenseRows(B @ P, weights=above.weights), DenseRows(S @ P, weights=below.weights), P
-
-
-def _spherical(total: Array, above: DenseRows, below: DenseRows) -> tuple[DenseRows, DenseRows, Array]:
-    """Both sets of rows in coordinates of the span of all rows in which those within are spherical."""
-    S, B = below.array(), above.array()
-    if not S.any():
-        raise ValueError(
-            "The rows of each class are all equal: the quotient is infinite, and any rule tells them."
-        )
-    _, s, axes = linalg.svd(total, full_matrices=False)
-    axes = axes[s > 1e-9 * s.max()].T
-    e, Q = linalg.eigh(_shrunk_scatter(S @ axes, below.weights))
-    P = axes @ (Q / np.sqrt(e))
-    return DenseRows(B @ P, weights=above.weights), DenseRows(S @ P, weights=below.weights), P
-
-
-def _shrunk_scatter(S: Array, u: Array) -> Array:
-    """Scatter of rows by weights 1/(1 + d^2)^2, d the distance in medians, shrunk (Ledoit and Wolf 2004)."""
-    n, r = float(u.sum()), S.shape[1]
-    V = np.eye(r)
-    for _ in range(SCATTER_STEPS):
-        square, middle = _squared_distances(S, u, V)
-        Y = S / (1.0 + square / middle)[:, None]
-        C = (Y.T * u) @ Y / n
-        mean = float(np.trace(C)) / r
-        apart = float(((C - mean * np.eye(r)) ** 2).sum())
-        error = (float(u @ (Y**2).sum(axis=1) ** 2) / n - float((C**2).sum())) / n
-        gamma = min(1.0, max(LEAST_SHRINKAGE, error / apart)) if apart > 0 else 1.0
-        V = ((1.0 - gamma) * C + gamma * mean * np.eye(r)) / mean
-    return V * (_squared_distances(S, u, V)[1] / r)
-
-
-def _squared_distances(S: Array, u: Array, V: Array) -> tuple[Array, float]:
-    """Squared distances of rows by the scatter V, and a typical one: half of them may be zero."""
-    square = np.einsum("ij,ji->i", S, linalg.solve(V, S.T, assume_a="pos"))
-    return square, float(weighted_median(square, u)) or float(square.max())
-
-
 def _quotient(above: DenseRows, below: DenseRows, operator: TL1, shrinkage: float) -> Quotient:
     top, bottom = Dispersion(above, operator), Dispersion(below, operator)
     mean = float(np.mean(bottom.value(np.eye(below.shape[1])))) if shrinkage else 0.0
     return Quotient(top, bottom, ridge=shrinkage / (1.0 - shrinkage) * mean)
-
-
-def _rank(A: Array) -> int:
-    s = linalg.svdvals(A)
-    return int(np.count_nonzero(s > 1e-9 * s.max(initial=0.0)))

@@ -244,7 +244,9 @@ class Reader:
         if type(content) is not list:
             refuse(f"a list of matrices is none. {ASK}")
         found = [self.array(index, ndim=2) for index in content]
-        if any(M.dtype.kind != "f" or M.size == 0 or not np.isfinite(M).all() for M in found):
+        if any(
+            M.dtype not in (np.float32, np.float64) or M.size == 0 or not np.isfinite(M).all() for M in found
+        ):
             refuse(f"one of its matrices holds no finite numbers. {ASK}")
         return found
 

@@ -86,12 +86,16 @@ def finite_max_abs(rows: Rows, name: str | None = None) -> float:
     return found
 
 
-def safe_factor(top: float, dtype: np.dtype[Any]) -> float:
-    """Power of two that brings data as large as `top` to where no square over- or underflows."""
+def safe_factor(top: float, dtype: np.dtype[Any], before: float = 1.0) -> float:
+    """Power of two that brings data as large as `top` to where no square over- or underflows.
+
+    `before` is what they were multiplied by already, when they were larger.
+    """
     info = np.finfo(dtype)
     # Small residuals of small data are to be safe as well.
     if top == 0.0 or float(info.tiny) ** 0.125 < top < float(info.max) ** 0.25:
         return 1.0
     # Enough for denormal data, and no more: parameters in the units of the data are multiplied, too.
     # Its inverse is a number as well, for data as large as numbers get.
-    return float(2.0 ** max(min(-int(np.frexp(top)[1]), 3 * info.maxexp // 4), 1 - info.maxexp))
+    most = 3 * info.maxexp // 4 - int(np.log2(before))
+    return float(2.0 ** max(min(-int(np.frexp(top)[1]), most), 1 - info.maxexp))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.neighbors import KNeighborsClassifier
+from scipy.spatial.distance import cdist
 
 from .. import figures
 from ..engine import Results
@@ -52,10 +52,15 @@ def nearest_neighbor(estimator: Any, sample: Sample, source: Images) -> Columns:
     part = np.zeros(len(test), dtype=int) if sample.part is None else sample.part
     columns: Columns = {"dimension": [], "accuracy": [], "train_accuracy": []}
     columns |= {f"{name}_{half}": [] for name in ("hits", "images") for half in (0, 1)}
-    for j in dimensions:
-        nearest = KNeighborsClassifier(1, algorithm="brute").fit(train[:, :j], sample.y)
-        others = nearest.kneighbors(return_distance=False)[:, 0]
-        hit = nearest.predict(test[:, :j]) == sample.y_test
+    to_train, among_train = np.zeros((len(test), len(train))), np.diag(np.full(len(train), np.inf))
+    done = 0
+    for j in dimensions:  # the squares of more scores are added to those of fewer
+        few = train[:, done:j]
+        to_train += cdist(test[:, done:j], few, "sqeuclidean")
+        among_train += cdist(few, few, "sqeuclidean")
+        done = j
+        others = np.argmin(among_train, axis=1)
+        hit = sample.y[np.argmin(to_train, axis=1)] == sample.y_test
         columns["dimension"].append(j)
         columns["accuracy"].append(float(np.mean(hit)))
         columns["train_accuracy"].append(float(np.mean(sample.y[others] == sample.y)))
