@@ -130,6 +130,8 @@ def test_a_sample_is_spread_over_all_rows():
     np.testing.assert_array_equal(index, subsample(1000, 10))
     assert (subsample(1000, 10, np.random.RandomState(1)) != index).any()
     assert len(subsample(30_000)) == 20_000
+    for n in (101, 150, 199, 250):
+        assert len(np.unique(subsample(n, 100))) == 100  # no row twice
 
 
 def test_the_shortest_interval():

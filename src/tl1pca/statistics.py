@@ -29,7 +29,8 @@ def subsample(n: int, most: int = 20_000, rng: np.random.RandomState | None = No
     if n <= most:
         return np.arange(n)
     rng = np.random.RandomState(0) if rng is None else rng
-    return np.asarray((np.arange(most) + rng.uniform(size=most)) * (n / most), dtype=np.intp)
+    edges = np.arange(most + 1) * n // most  # of strata, so that no row is taken twice
+    return edges[:-1] + (rng.uniform(size=most) * np.diff(edges)).astype(np.intp)
 
 
 def weighted_median(values: Array, weights: Array | None = None, *, lower: bool = False) -> Array:
