@@ -93,7 +93,8 @@ def hard_threshold(v: Array, n_nonzero: int) -> Array:
     w = np.zeros_like(v)
     keep = np.argsort(-np.abs(v), kind="stable")[:n_nonzero]
     w[keep] = v[keep]
-    return unit(w)
+    # By a power of two, which changes no digit: no square of a large gradient overflows.
+    return unit(np.ldexp(w, -np.frexp(np.abs(w).max(initial=0.0))[1]))
 
 
 def sphere_maximizer(v: Array, d: Array) -> Array:

@@ -22,7 +22,7 @@ def close(actual, expected):
 @pytest.fixture
 def rows(adapter, monkeypatch):
     """Centered and weighted rows, in small blocks wherever an adapter has blocks."""
-    monkeypatch.setattr("tl1pca.rows.array._BLOCK_ENTRIES", 40)
+    monkeypatch.setattr("tl1pca.rows.array._BLOCK_ENTRIES", (40, 40))
     monkeypatch.setattr("tl1pca.rows.array._SCORES_ENTRIES", 40)
     monkeypatch.setattr("tl1pca.rows.dense._BLOCK_ENTRIES", 40)
     monkeypatch.setattr("tl1pca.rows.dense._CACHED_BYTES", 40)

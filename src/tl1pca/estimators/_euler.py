@@ -11,7 +11,7 @@ from scipy import linalg
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import to_numpy
-from ..rows import safe_factor
+from ..rows import DenseRows, safe_factor
 from ._composed import Transformer, new_rows
 from ._fitted import Fitted, all_or_nothing
 from ._input import open_data
@@ -101,7 +101,8 @@ class EulerPCA(Transformer):
         self.data_min_, self.data_max_ = float(A.min()), float(A.max())
         if self.data_min_ == self.data_max_:
             raise ValueError("All entries of X are equal: there is nothing to put on the circle.")
-        _, s, Vh = linalg.svd(self._on_circle(A), full_matrices=False)
+        with DenseRows(A).threads():
+            _, s, Vh = linalg.svd(self._on_circle(A), full_matrices=False)
         rank = int(np.count_nonzero(s > 1e-10 * s[0]))
         k = rank if self.n_components is None else int(self.n_components)
         V = Vh[:k]
@@ -144,7 +145,8 @@ class EulerPCA(Transformer):
         ndarray of shape (n_samples, 2 * n_components_)
         """
         A = new_rows(self, X)
-        scores = self._on_circle(A) @ self._components.conj().T
+        with DenseRows(A).threads():
+            scores = self._on_circle(A) @ self._components.conj().T
         return np.hstack([scores.real, scores.imag]).astype(A.dtype)
 
     def inverse_transform(self, X: ArrayLike) -> Array:

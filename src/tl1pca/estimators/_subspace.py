@@ -239,7 +239,7 @@ class TL1SubspacePCA(OutlierPCA):
         regions = rows.map(lambda sd, od: flags(sd, od, limits), found.score_distances, distances)
         self.flags_ = rows.to_user(regions)
         self.weights_ = rows.to_user(fit.weights)
-        off = max(len(self.mean_) - len(judge.variances), 1)
+        off = max(self.mean_.shape[0] - len(judge.variances), 1)
         self.noise_dimension_ = float(np.nan_to_num(min(fit.noise_dimension, off), nan=off))
         self.objective_path_ = [product(np.asarray(fit.path), 1 / factor)]
         self.scale_ = self.objective_ = float(self.objective_path_[0][-1])

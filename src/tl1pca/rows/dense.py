@@ -240,10 +240,6 @@ def _spread(
     """
     n_workers = min(_workers(shape), len(blocks))
     if n_workers == 1:
-        if (
-            shape[0] * shape[1] <= _COPIED_ENTRIES
-        ):  # too small for threads; a fit to them is limited as a whole
-            return [work(blocks)]
         with one_thread():
             return [work(blocks)]
     size = -(-len(blocks) // n_workers)

@@ -21,8 +21,8 @@ Array = NDArray[Any]
 
 #: Columns of a subspace iteration beyond the axes wanted, and most multiplications before a decomposition.
 OVERSAMPLED, MULTIPLIED = 20, 40
-#: Columns of a scatter up to which one thread is faster than many, and the host than a device.
-HOST_COLUMNS = 512
+#: Columns of a scatter up to which the host is faster than a device, and one thread than many.
+HOST_COLUMNS, NARROW_COLUMNS = 256, 512
 #: Residual of an axis at which it is found, as a share of the largest eigenvalue.
 SETTLED = 1e-11
 #: Logarithm of the most that one filter may enlarge the first axis over the others.
@@ -96,7 +96,7 @@ def scatter_axes(
             return values[:n_axes], axes[:, :n_axes]
     # All axes take less time than more than an eighth of them alone.
     first = 0 if 8 * n_axes > d else d - n_axes
-    with one_thread() if d <= HOST_COLUMNS else nullcontext():
+    with one_thread() if d <= NARROW_COLUMNS else nullcontext():
         values, axes = linalg.eigh(
             to_numpy(C),
             subset_by_index=[first, d - 1] if first else None,
