@@ -153,7 +153,7 @@ def separated_rows(T: Array, count: int) -> Array:
         gap = (far > ratio * near) & (near >= half[:, None] * (1 - 1e-9))
         for i in np.flatnonzero(gap.any(axis=1)):
             with np.errstate(over="ignore"):  # an infinite gap is the strongest
-                strength = far[i] / np.maximum(near[i], 1e-300) * gap[i]
+                strength = np.where(gap[i], far[i] / np.maximum(near[i], 1e-300), 0.0)
             j = int(np.argmax(strength))
             found.append((strength[j], side, i, far[i, j]))
     for _, side, i, r in sorted(found, reverse=True):
