@@ -254,10 +254,10 @@ class TestParts:
             T[i, i] = 4.0  # alone in the gap
         assert np.flatnonzero(separated_rows(T, 201)).tolist() == list(range(320, 400))
 
-    def test_a_gap_next_to_values_that_agree(self):
-        """A row beside a repeated value is infinitely far in its terms, and lies inside the shortest half."""
-        t = np.concatenate([np.zeros(150), np.linspace(1, 2, 170), np.full(80, 40.0)])
-        assert np.flatnonzero(separated_rows(np.tile(t, (3, 1)), 201)).tolist() == list(range(320, 400))
+    def test_a_row_at_the_center_itself(self):
+        """Its neighbor is infinitely many times as far, and no gap: both lie inside the shortest half."""
+        t = np.append(1e10 * np.arange(-160.0, 161.0), np.full(80, 1e14))
+        assert np.flatnonzero(separated_rows(np.tile(t, (3, 1)), 201)).tolist() == list(range(321, 401))
 
     def test_sets_of_rows_that_take_turns_end_the_concentration(self, monkeypatch):
         X, _, _ = low_rank(0, n=300, d=290, r=10)
