@@ -32,7 +32,8 @@ def test_polished_is_as_good_as_all_rows_at_once(data, a):
     for path, w in zip(pca.objective_path_, pca.components_):
         assert (np.diff(path) >= 0).all()
         value = float(dispersion(rows, TL1(a=a)).value(w))
-        assert path[-1] == pytest.approx(value, rel=1e-5)
+        # The scale of "auto" goes on by one Newton step with each step of the direction.
+        assert path[-1] == pytest.approx(value, rel=5e-5)
 
 
 def test_the_result_does_not_depend_on_the_number_of_threads(data, monkeypatch):
