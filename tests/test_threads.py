@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
+import tl1pca._threads as threads_module
 from support import COMPOSED, ESTIMATORS, gaussian, name, with_components
 from tl1pca import TL1PCA
 from tl1pca._threads import _LIMIT, one_thread
@@ -119,7 +120,7 @@ def interrupted_after(lines, block):
 
     def trace(frame, event, argument):
         nonlocal left
-        if frame.f_code.co_filename.endswith("_threads.py") and "test" not in frame.f_code.co_filename:
+        if frame.f_code.co_filename == threads_module.__file__:
             place = (id(frame), frame.f_lineno)
             if event == "call":
                 withs.difference_update({known for known in withs if known[0] == id(frame)})
