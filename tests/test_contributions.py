@@ -11,6 +11,7 @@ from sklearn.preprocessing import MinMaxScaler, PowerTransformer, RobustScaler, 
 from support import ESTIMATORS, gaussian, name, with_components
 from tl1pca import EulerPCA, L1ReconstructionPCA, TL1CellPCA, TL1SubspacePCA
 from tl1pca._contributions import RowModel, _limit, suspect_cells
+from tl1pca._noise import column_noise, moderated
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import contributions, distances, suspects
 
@@ -235,8 +236,99 @@ def test_components_without_variance_and_planes_without_noise():
 
     model = RowModel.of(Flat())
     np.testing.assert_array_equal(model.precisions, [0.25, 0.0])
-    assert 0 < model.noise < 1e-11
+    assert 0 < model.noise.min() <= model.noise.max() < 1e-11
     np.testing.assert_allclose(model.score_parts(np.array([[2.0, 5.0, 1.0]])), [[1.0, 0.0, 0.0]])
     np.testing.assert_allclose(model.residuals(np.array([[2.0, 5.0, 1.0]])), [[0.0, 0.0, 1.0]])
     Flat.explained_variance_, Flat.explained_variance_ratio_ = np.array([4.0, 2.0]), np.array([0.4, 0.2])
     assert RowModel.of(Flat()).noise == pytest.approx(4.0)  # what is left of ten
+
+
+def unequal_noise(n, d, seed, n_new=400):
+    """Contaminated training rows, clean new rows, and the deviations of the noise of each column."""
+    X, _, axes = make_contaminated(n, d, 3, fraction=0.2, noise=0.0, random_state=seed)
+    rng = np.random.default_rng(seed)
+    spread = np.sqrt(rng.uniform(0.25, 1.75, size=d))
+    new = (rng.normal(size=(n_new, 3)) * [6, 4.5, 3]) @ axes.T
+    return X + spread * rng.normal(size=X.shape), new + spread * rng.normal(size=new.shape), spread, rng
+
+
+def test_a_faulty_sensor_is_named_first_where_the_noise_of_the_columns_differs():
+    hits = []
+    for seed in range(15):
+        X, new, spread, rng = unequal_noise(300, 100, seed, 40)
+        column = rng.integers(100, size=40)
+        new[np.arange(40), column] += 5.0 * spread[column] * rng.choice([-1, 1], size=40)
+        found = contributions(TL1SubspacePCA(3, random_state=0).fit(X), new)
+        hits.append((np.argmax(np.abs(found.cell), axis=1) == column).mean())
+    assert np.mean(hits) > 0.95  # 0.86 with the same noise for all columns
+
+
+@pytest.mark.parametrize("n", [60, 400])
+def test_cells_of_new_rows_have_unit_deviations_in_every_column(n):
+    squares = []
+    for seed in range(15):
+        X, new, *_ = unequal_noise(n, 20, seed)
+        model = RowModel.of(TL1SubspacePCA(3, random_state=0).fit(X))
+        squares.append((model.predicted(new - model.mean)[0] ** 2).mean(axis=0))
+    assert np.mean(squares) == pytest.approx(1.0, abs=0.1)
+    # Column by column in each draw; a common noise is off by 0.4.
+    assert np.std(np.sqrt(squares)) < (0.17 if n == 60 else 0.08)
+
+
+def test_cells_are_conditional_residuals_where_the_noise_differs():
+    X, new, *_ = unequal_noise(200, 8, 0)
+    pca = TL1SubspacePCA(3, random_state=0).fit(X)
+    model, C = RowModel.of(pca), pca.judging_components_
+    assert model.noise.max() > 2 * model.noise.min()
+    signal = np.diag(pca.judging_variance_) - (C * model.noise) @ C.T
+    covariance = C.T @ signal @ C + np.diag(model.noise)
+    np.testing.assert_allclose(C @ covariance @ C.T, np.diag(pca.judging_variance_), atol=1e-8)
+    np.testing.assert_allclose(model.precision_columns(np.arange(8)), np.linalg.inv(covariance), atol=1e-7)
+    M = model.precision_columns(np.arange(8))
+    near = new[model.tempered(new - model.mean) == 1.0] - model.mean
+    np.testing.assert_allclose(model.weighed(near), near @ M, atol=1e-8)
+    np.testing.assert_allclose(model.diagonals(near[:1])[0], np.diag(M))
+
+
+def test_bad_cells_of_trusted_rows_do_not_widen_their_column():
+    rng = np.random.default_rng(0)
+    E = rng.normal(size=(400, 12)) * np.linspace(0.5, 1.5, 12)
+    spoiled = E.copy()
+    spoiled[:32, 3] += 6.0 * rng.choice([-1, 1], size=32)
+    C = np.zeros((1, 12))
+    C[0, 0] = 1.0
+    clean, found = (column_noise(A - A @ C.T @ C, C, 1.0, 0.0) for A in (E, spoiled))
+    np.testing.assert_allclose(found, clean, rtol=0.1)
+    np.testing.assert_allclose(clean[1:], np.linspace(0.5, 1.5, 12)[1:] ** 2, rtol=0.25)
+
+
+def test_too_many_components_leave_the_noise_of_the_columns_equal():
+    """Six columns of two directions: three numbers cannot tell six."""
+    E = np.random.default_rng(0).normal(size=(200, 6)) * [1, 2, 3, 1, 2, 3]
+    C = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 4)))[0].T
+    R = E - E @ C.T @ C
+    assert column_noise(R, C, 0.9, 0.0) == pytest.approx((R**2).sum() / (0.9 * 200 * 2))
+
+
+def test_variances_are_drawn_together_by_chance_alone():
+    rng = np.random.default_rng(0)
+    same = rng.chisquare(20, size=200) / 20
+    assert moderated(same, np.full(200, 20.0)).std() < 0.1 * same.std()
+    true = 8 / rng.chisquare(8, size=200)
+    found = moderated(true * same, np.full(200, 20.0))
+    assert np.mean(np.log(found / true) ** 2) < 0.95 * np.mean(np.log(same) ** 2)
+    with_none = moderated(np.append(true * same, 1e-30), np.full(201, 20.0), 1e-20)
+    np.testing.assert_allclose(with_none[:-1], found)
+    assert with_none[-1] > 0
+
+
+def test_columns_without_noise_and_columns_that_do_not_vary():
+    X, new, *_ = unequal_noise(200, 12, 0)
+    X[:, 4], new[:, 4] = 7.0, 7.0
+    for dtype in (np.float64, np.float32):
+        pca = TL1SubspacePCA(3, random_state=0).fit(X.astype(dtype))
+        assert pca.noise_ratio_.dtype == dtype
+        assert (pca.noise_ratio_ > 0).all()
+        assert np.abs(contributions(pca, new.astype(dtype)).cell[:, 4]).max() < 1e-2
+    wide = TL1SubspacePCA(3, random_state=0).fit(X[:10])
+    assert np.isfinite(contributions(wide, new).cell).all()

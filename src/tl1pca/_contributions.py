@@ -7,14 +7,19 @@ The two squared distances are sums over columns:
 for a centered row a, components C (k, d), their dual D (d, k) and variances l.
 A single bad cell moves the scores, and through them the residuals of all
 columns ("smearing"). What it does not move is the prediction of each cell by
-the others of its row. With noise of variance s the row has the precision
-matrix M = H + (I - D C)/s, and
+the others of its row. With noise of variances psi the row has the precision
+matrix
+
+    M = G L^-1 G' + Psi^-1 (I - C' G'),  G = Psi^-1 C' (C Psi^-1 C')^-1,
+
+L being the covariance of its scores G' a of generalized least squares, and
 
     z_c = (M a)_c / sqrt(M_cc)
 
 is the difference between cell c and its prediction by the others in standard
 deviations. z_c^2 is what the squared distance a' M a loses if the cell is
-repaired (reconstruction-based contributions; Alcala and Qin, 2009).
+repaired (reconstruction-based contributions; Alcala and Qin, 2009). Where the
+noise is the same in all columns, G = D and L = diag(l).
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri, ndtri
 
 from ._arrays import to_numpy
+from ._noise import weighted_dual
 from ._pipelines import (
     check_components,
     feature_names,
@@ -243,15 +249,19 @@ class RowModel:
     components, dual : ndarray of shape (k, d) and (d, k)
     precisions : ndarray of shape (k,)
         One over the variances; zero for a component without variance.
-    noise : float
-        Variance of every column off the plane.
+    noise : ndarray of shape (d,)
+        Variances of the columns off the plane.
+    weights, inner : ndarray of shape (d, k) and (k, k)
+        G and the inverse of L, see above.
     """
 
     mean: Array
     components: Array
     dual: Array
     precisions: Array
-    noise: float
+    noise: Array
+    weights: Array
+    inner: Array
 
     @classmethod
     def of(cls, pca: Any) -> RowModel:
@@ -273,8 +283,11 @@ class RowModel:
         live = values > 1e-20 * values.max(initial=0.0)
         precisions = np.where(live, 1.0 / np.where(live, values, 1.0), 0.0)
         floor = 1e-12 * float(values.sum()) / C.shape[1]  # rows exactly on a plane have no noise
-        noise = max(noise, floor, float(np.finfo(np.float64).tiny))
-        return cls(mean, C, np.linalg.pinv(C), precisions, noise)
+        least = float(np.finfo(np.float64).tiny)
+        relative = to_numpy(getattr(pca, "noise_ratio_", np.ones(C.shape[1]))).astype(np.float64)
+        psi = np.maximum(max(noise, floor, least) * relative, least)
+        dual, weights = np.linalg.pinv(C), weighted_dual(C, relative)
+        return cls(mean, C, dual, precisions, psi, weights, _inner(precisions, psi, dual, weights))
 
     def score_parts(self, A: Array) -> Array:
         """What each cell adds to SD^2; the parts may be negative, and sum to it."""
@@ -297,20 +310,21 @@ class RowModel:
 
     def weighed(self, A: Array) -> Array:
         """A M."""
-        scores = (A @ self.dual) * self.precisions * self.tempered(A)[:, None]
-        return np.asarray(scores @ self.dual.T + self.residuals(A) / self.noise)
+        scores = A @ self.weights
+        off = (A - scores @ self.components) / self.noise
+        return np.asarray((self.tempered(A)[:, None] * (scores @ self.inner)) @ self.weights.T + off)
 
     def precision_columns(self, index: Array, temper: float = 1.0) -> Array:
         """M[:, index]."""
-        inside = temper * (self.dual * self.precisions) @ self.dual[index].T
-        off = -self.dual @ self.components[:, index]
+        inside = temper * (self.weights @ self.inner) @ self.weights[index].T
+        off = -self.components.T @ self.weights[index].T
         off[index, np.arange(len(index))] += 1.0
-        return np.asarray(inside + off / self.noise)
+        return np.asarray(inside + off / self.noise[:, None])
 
     def diagonals(self, A: Array) -> Array:
         """Diagonal of M for every row."""
-        inside = (self.dual**2 * self.precisions).sum(axis=1)
-        off = np.maximum(1.0 - (self.dual * self.components.T).sum(axis=1), 0.0)
+        inside = ((self.weights @ self.inner) * self.weights).sum(axis=1)
+        off = np.maximum(1.0 - (self.weights * self.components.T).sum(axis=1), 0.0)
         found: Array = self.tempered(A)[:, None] * inside + off / self.noise
         return found.clip(min=float(np.finfo(np.float64).tiny))
 
@@ -340,6 +354,23 @@ class RowModel:
             others = self.without(a, [other for other in removed if other != c])
             z[c], prediction[c] = others[0][c], others[1][c]
         return z, prediction
+
+
+def _inner(precisions: Array, noise: Array, dual: Array, weights: Array) -> Array:
+    """Inverse covariance of the scores of generalized least squares, from that of the ordinary ones.
+
+    The signal is the same in both, and the noise D' Psi D of the ordinary ones
+    is larger; what is left is not less than the noise of the others.
+    """
+    size = np.sqrt(precisions)
+    ordinary, other = (((W * size).T * noise) @ (W * size) for W in (dual, weights))
+    if not np.isfinite(ordinary).all():  # variances beyond the largest number
+        return np.diag(precisions)
+    shares, axes = np.linalg.eigh(ordinary - other)
+    live = precisions > 0
+    least = float(np.linalg.eigvalsh(other[np.ix_(live, live)]).min(initial=1.0))
+    turned = size[:, None] * axes
+    return np.asarray((turned / np.maximum(1.0 - shares, least)) @ turned.T)
 
 
 def suspect_cells(model: RowModel, row: Array, limit: float, most: int) -> list[int]:

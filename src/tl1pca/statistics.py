@@ -188,7 +188,7 @@ def main_mode(x: Array, count: int, window: float = 2.5) -> tuple[float, float]:
     centre, half = (float(value[0]) for value in shortest_interval(S[None], count))
     S = S - centre
     mu, s = 0.0, half / float(ndtri(0.5 + 0.5 * majority_share(count / len(x))))
-    correction = _truncation_correction(window)
+    correction = 1.0 / truncated_normal(window)[1]
     first, second = np.append(0.0, np.cumsum(S)), np.append(0.0, np.cumsum(S * S))
     a = b = -1
     for _ in range(50):
@@ -234,7 +234,7 @@ def main_mode_of_counts(values: Array, counts: Array, window: float = 2.5) -> tu
     best = int(np.argmin(length))
     mu = float(0.5 * (values[begin[best]] + values[last[begin[best]] - 1]))
     s = 0.5 * float(length[best]) / float(ndtri(0.5 + 0.5 * majority_share(0.5)))
-    correction = _truncation_correction(window)
+    correction = 1.0 / truncated_normal(window)[1]
     a = b = -1
     for _ in range(50):
         before = a, b
@@ -247,10 +247,11 @@ def main_mode_of_counts(values: Array, counts: Array, window: float = 2.5) -> tu
     return mu, s
 
 
-def _truncation_correction(window: float) -> float:
-    """Variance of a normal sample over that of its values within `window` standard deviations."""
-    density = np.exp(-0.5 * window**2) / np.sqrt(2.0 * np.pi)
-    return float(1.0 / (1.0 - 2.0 * window * density / (2.0 * float(ndtr(window)) - 1.0)))
+def truncated_normal(window: float) -> tuple[float, float]:
+    """Share of a normal sample within `window` standard deviations, and the variance of these values."""
+    share = 2.0 * float(ndtr(window)) - 1.0
+    density = float(np.exp(-0.5 * window**2)) / float(np.sqrt(2.0 * np.pi))
+    return share, 1.0 - 2.0 * window * density / share
 
 
 def effective_dimension(residuals: Array, lost: float) -> float:

@@ -279,7 +279,7 @@ class SparseTL1SubspacePCA(TL1SubspacePCA):
         explain (Zou et al. 2006).
     mean_, judging_components_, judging_variance_, score_distances_, orthogonal_distances_
         Of the dense fit, as in `TL1SubspacePCA`; so are all that follow.
-    cutoffs_, flags_, weights_, scale_, noise_dimension_, objective_, objective_path_
+    cutoffs_, flags_, weights_, scale_, noise_dimension_, noise_ratio_, objective_, objective_path_
     n_components_, rank_, n_iter_, n_features_in_, converged_
 
     Examples

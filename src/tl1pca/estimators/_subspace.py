@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from .._arrays import double, saturated
+from .._arrays import double, saturated, to_numpy
 from .._flags import Cutoffs, flags
+from .._noise import column_noise
 from ..dimension import MAX_ROWS, TrustedRows, choose_dimension, largest_count
 from ..rows import Lift, Rows, safe_factor
 from ..solvers.leading_span import has_leading_span
+from ..solvers.plane import Plane
 from ..solvers.subspace import fit_subspace
 from ..statistics import subsample
 from ._base import identity, product, signed_rows
@@ -100,6 +102,10 @@ class TL1SubspacePCA(OutlierPCA):
     noise_dimension_ : float
         Directions over which what the judging subspace leaves of the rows in
         the fit is spread evenly; all of them for equal noise in all columns.
+    noise_ratio_ : ndarray of shape (n_features,)
+        Variance of the noise of each column in new rows, over the mean one that
+        the judging subspace leaves to the rows in the fit; `tl1pca.diagnostics.contributions`
+        weighs the cells of a row by it.
     objective_, objective_path_ : float, list of one ndarray
         The scale s, and its way down in the Tl1 steps.
     n_components_, rank_, n_iter_, n_features_in_ : int
@@ -141,6 +147,7 @@ class TL1SubspacePCA(OutlierPCA):
         "weights_": Fitted(shape="n", least=0),
         "scale_": Fitted(least=0),
         "noise_dimension_": Fitted(least=1),
+        "noise_ratio_": Fitted(shape="d", least=0),
     }
 
     def __init__(
@@ -241,6 +248,10 @@ class TL1SubspacePCA(OutlierPCA):
         self.weights_ = rows.to_user(fit.weights)
         off = max(self.mean_.shape[0] - len(judge.variances), 1)
         self.noise_dimension_ = float(np.nan_to_num(min(fit.noise_dimension, off), nan=off))
+        residuals = to_numpy(lift(rows.asarray(fit.residuals.T))).T.astype(np.float64)
+        axes = to_numpy(self.judging_components_).astype(np.float64)
+        rounding = (100 * float(np.finfo(rows.dtype).eps)) ** 2
+        self.noise_ratio_ = rows.asarray(_noise_ratio(residuals, axes, judge, rounding))
         self.objective_path_ = [product(np.asarray(fit.path), 1 / factor)]
         self.scale_ = self.objective_ = float(self.objective_path_[0][-1])
         self.n_iter_ = max(1, len(fit.path) - 1)
@@ -257,3 +268,16 @@ class TL1SubspacePCA(OutlierPCA):
             return TrustedRows(sample[index].astype(np.float64), index=index)
 
         return choose_dimension(trusted, min(largest_count(*sample.shape), *sample.shape))
+
+
+def _noise_ratio(residuals: Array, axes: Array, plane: Plane, rounding: float) -> Array:
+    """Noise variances of the columns in new rows over the mean residual variance; ones for exact fits.
+
+    The plane of n rows is tilted by their noise, which new rows see as more of it.
+    """
+    n, lost, d = plane.n_fit, 1 + int(plane.live.sum()), axes.shape[1]
+    mean = (plane.total_variance - float(plane.variances.sum())) / max(d - len(plane.variances), 1)
+    if mean <= rounding * plane.total_variance or lost >= n:
+        return np.ones(d)
+    found = column_noise(residuals, axes, 1 - lost / n, rounding * plane.total_variance)
+    return found * (1 + lost / n) / mean

@@ -38,6 +38,8 @@ SETTLED = 0.01
 MOST_AXES, ROWS_PER_AXIS = 20, 5
 #: A leverage cluster has at least this share of the rows.
 CLUSTER_SHARE = 0.05
+#: Cells that tell the noise of every column.
+NOISE_CELLS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class SubspaceFit:
 
     With the distances of all rows to the latter, their weights, and the path
     of the Tl1 scale; `noise_dimension` is NaN where there is too little noise to tell.
+    `residuals` are what the judging plane leaves of rows of the fit.
     """
 
     plane: Plane
@@ -84,6 +87,7 @@ class SubspaceFit:
     path: tuple[float, ...]
     converged: bool
     noise_dimension: float
+    residuals: Array
 
 
 def fit_subspace(
@@ -166,15 +170,19 @@ def fit_subspace(
     cutoffs = _cutoffs(rows, found, fitted, count, tol)
     plane = weighted_plane(rows, fitted, k) if muted.any() else first_axes(found.plane, k)
     kept = np.flatnonzero(rows.gather_scores(fitted, index) > 0)
-    noise = noise_dimension(seen.gather_rows(kept[subsample(len(kept), NOISE_ROWS)]), found.plane)
-    return SubspaceFit(plane, found, cutoffs, fitted, path, converged, noise)
+    lost = (1 + int(found.plane.live.sum())) / max(found.plane.n_fit, 1)
+    some, more = (
+        left_over(seen.gather_rows(kept[subsample(len(kept), most)]), found.plane)
+        for most in (NOISE_ROWS, max(NOISE_ROWS, NOISE_CELLS // d))
+    )
+    noise = effective_dimension(some, lost)
+    return SubspaceFit(plane, found, cutoffs, fitted, path, converged, noise, more)
 
 
-def noise_dimension(fitted: Array, plane: Plane) -> float:
-    """Over how many directions the noise of rows of the fit is spread evenly."""
-    A = fitted - plane.center
-    lost = (1 + int(plane.live.sum())) / max(plane.n_fit, 1)
-    return effective_dimension(A - (A @ plane.W) @ plane.W.T, lost)
+def left_over(X: Array, plane: Plane) -> Array:
+    """What a plane leaves of rows."""
+    A = X - plane.center
+    return np.asarray(A - (A @ plane.W) @ plane.W.T)
 
 
 def rounding_length(sample: Rows, count: int) -> float:
