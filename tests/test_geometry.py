@@ -183,3 +183,35 @@ def test_orthonormal_columns_keep_spans_and_signs():
 def test_the_largest_entry_has_the_sign():
     signs = geometry.largest_entry_signs(np.array([[1.0, -2.0], [3.0, 2.0], [0.0, 0.0]]))
     assert signs.tolist() == [-1.0, 1.0, 1.0]
+
+
+def _frame_of_condition(condition, shape=(135, 85)):
+    rng = np.random.default_rng(3)
+    U = np.linalg.qr(rng.normal(size=shape))[0]
+    V = np.linalg.qr(rng.normal(size=(shape[1], shape[1])))[0]
+    return (U * np.geomspace(1, 1 / condition, shape[1])) @ V.T, U @ V.T
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-200, 1e200])
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e5, 1e6])
+def test_the_polar_factor_of_a_wide_frame_needs_no_svd_and_is_as_exact(condition, size, monkeypatch):
+    M, exact = _frame_of_condition(condition)
+    U, _, Vt = np.linalg.svd(M, full_matrices=False)
+    monkeypatch.setattr(geometry.linalg, "svd", None)
+    W = geometry.polar(size * M)
+    assert np.abs(W - exact).max() <= 5 * np.abs(U @ Vt - exact).max() + 1e-14
+    np.testing.assert_allclose(W.T @ W, np.eye(85), atol=1e-12)
+
+
+@pytest.mark.parametrize("condition", [1e9, 1e12])
+def test_a_wide_frame_close_to_singular_is_left_to_the_svd(condition):
+    M, exact = _frame_of_condition(condition)
+    assert geometry._gram_polar(M) is None
+    np.testing.assert_allclose(geometry.polar(M), exact, atol=1e-14 * condition)
+    assert geometry._gram_polar(np.zeros((40, 35))) is None
+
+
+def test_a_narrow_frame_is_left_to_the_svd(monkeypatch):
+    monkeypatch.setattr(geometry, "_gram_polar", None)
+    M, exact = _frame_of_condition(10.0, (50, 31))
+    np.testing.assert_allclose(geometry.polar(M), exact, atol=1e-13)
