@@ -122,8 +122,7 @@ def score_distances(T: Array, variances: Array) -> Array:
     live = variances > 1e-20 * variances.max(initial=0.0)
     inverse = np.where(live, 1.0 / np.sqrt(np.where(live, variances, 1.0)), 0.0)
     with np.errstate(over="ignore"):
-        Z = saturated(T * asarray_like(inverse, T))
-    return row_lengths(Z)
+        return row_lengths(T * asarray_like(inverse, T))
 
 
 def row_lengths(A: Array) -> Array:
@@ -135,6 +134,7 @@ def row_lengths(A: Array) -> Array:
     info, top = xp.finfo(A.dtype), float(xp.max(size))
     if float(info.smallest_normal) ** 0.25 < top < float(info.max) ** 0.25:
         return xp.sqrt(xp.sum(A * A, axis=1))
+    A, size = saturated(A), saturated(size)
     size = xp.where(size == 0, xp.ones_like(size), size)
     with np.errstate(over="ignore"):
         return saturated(size[:, 0] * xp.sqrt(xp.sum((A / size) ** 2, axis=1)))

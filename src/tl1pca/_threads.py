@@ -13,7 +13,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_thread"]
+__all__ = ["is_limited", "one_thread"]
 
 
 class _Context:
@@ -70,6 +70,10 @@ class _Limit:
             # all threads for this, and a fork just then leaves a child that hangs; forks wait for the lock.
             context.__class__ = _Context
 
+    def holds(self, thread: int) -> bool:
+        """Whether a thread is inside and the libraries are set; without the lock, one look at a set."""
+        return thread in self._limited
+
     def _settle(self) -> None:
         """Bring the libraries to where they should be; may be begun again wherever it was left."""
         here = threading.get_ident()
@@ -123,6 +127,12 @@ def _set(library: Any, threads: int) -> None:
 
 
 _LIMIT = _Limit()
+
+
+def is_limited() -> bool:
+    """Whether this thread is inside such a context: one more, left before that, would change nothing."""
+    return _LIMIT.holds(threading.get_ident())
+
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

@@ -58,3 +58,26 @@ def test_a_few_rows_are_deflated_at_once_and_many_when_asked(monkeypatch):
     many = DenseRows(X, M).deflated(w)
     assert not many.in_memory
     np.testing.assert_allclose(many.array(), left.array(), atol=1e-12)
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize("columns", [(), (1,), (3,)])
+def test_slopes_are_pulled_back_alike_by_few_and_by_many_threads(monkeypatch, threads, columns):
+    """Among many threads one column goes another way, in longer blocks."""
+    monkeypatch.setattr("tl1pca.rows.dense._THREADED_ENTRIES", 1)
+    monkeypatch.setattr("tl1pca.rows.dense._allowed", lambda: threads)
+    A = np.random.default_rng(1).normal(size=(300_000, 7))
+    rows = DenseRows(A)
+    assert len(rows._blocks()) > 1
+    Z = np.random.default_rng(2).normal(size=(300_000, *columns))
+    np.testing.assert_allclose(rows.pullback(Z), A.T @ Z, rtol=1e-10, atol=1e-10)
+    assert rows.pullback(Z).shape == (7, *columns)
+
+
+def test_blocks_are_longer_among_many_threads(monkeypatch):
+    monkeypatch.setattr("tl1pca.rows.dense._THREADED_ENTRIES", 1)
+    blocks = {}
+    for threads in (2, 8):
+        monkeypatch.setattr("tl1pca.rows.dense._allowed", lambda threads=threads: threads)
+        blocks[threads] = DenseRows(np.zeros((400_000, 7)))._blocks()[0].stop
+    assert blocks[8] == 8 * blocks[2]

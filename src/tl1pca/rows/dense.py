@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from .._threads import one_thread
+from .._threads import is_limited, one_thread
 from .base import MANY_ROWS, Lift, MapReduce, Rows
 
 Array = NDArray[Any]
@@ -76,9 +76,10 @@ class DenseRows(Rows):
     def pullback(self, Z: Array) -> Array:
         if self.weights is not None:
             Z = Z * (self.weights if Z.ndim == 1 else self.weights[:, None])
+        longer = self._longer()
 
         def work(blocks: list[slice]) -> list[Any]:
-            return [sum(self._X[block].T @ Z[block] for block in blocks)]
+            return [sum(_pulled_back(self._X[block], Z[block], longer) for block in blocks)]
 
         G = sum(part for (part,) in _spread(work, self._blocks(), self.shape))
         return G if self._mean is None else G - _outer(self._mean, Z.sum(axis=0))
@@ -88,7 +89,8 @@ class DenseRows(Rows):
         # Rows of a block are still in cache when their slopes are pulled back.
         cached = _CACHED_BYTES // max(self.shape[1] * self.dtype.itemsize, 1)
         step = max(16, min(cached, _UNPACKED_PRODUCT // max(W.size, 1)))
-        step *= _LONGER if _workers(self.shape) > 2 else 1
+        longer = self._longer()
+        step *= longer
         ones = np.ones(step, dtype=self.dtype)
 
         def work(blocks: list[slice]) -> list[Any]:
@@ -102,7 +104,11 @@ class DenseRows(Rows):
                 v = ones[: len(A)] if self.weights is None else self.weights[block]
                 if self.weights is not None:
                     slopes = slopes * v[:, None]
-                part = [A.T @ slopes, ones[: len(A)] @ slopes, *(np.float64(v @ value) for value in values)]
+                part = [
+                    _pulled_back(A, slopes, longer),
+                    ones[: len(A)] @ slopes,
+                    *(np.float64(v @ value) for value in values),
+                ]
                 sums = [a + b for a, b in zip(sums, part)] if sums else part
             return sums
 
@@ -211,9 +217,12 @@ class DenseRows(Rows):
         A = self._X[block]
         return A if self._mean is None else A - self._mean
 
+    def _longer(self) -> int:
+        return _LONGER if _workers(self.shape) > 2 else 1
+
     def _blocks(self, step: int | None = None) -> list[slice]:
         n, d = self.shape
-        step = step or max(16, _BLOCK_ENTRIES // max(d, 1))
+        step = step or max(16, _BLOCK_ENTRIES // max(d, 1)) * self._longer()
         return [slice(i, i + step) for i in range(0, n, step)] or [slice(0, 0)]
 
 
@@ -238,9 +247,9 @@ def _spread(
 
     BLAS leaves the products of a block to the thread that asks for them.
     """
-    n_workers = min(_workers(shape), len(blocks))
+    n_workers = min(_workers(shape), len(blocks)) if len(blocks) > 1 else 1
     if n_workers == 1:
-        with one_thread():
+        with nullcontext() if is_limited() else one_thread():
             return [work(blocks)]
     size = -(-len(blocks) // n_workers)
     with one_thread(), ThreadPoolExecutor(n_workers) as pool:
@@ -250,6 +259,13 @@ def _spread(
 def _extent(Z: tuple[Any, ...]) -> tuple[int, int]:
     """Rows and columns of handles, taken as four times as many: functions cost more than products."""
     return len(Z[0]), 4 * (Z[0].shape[1] if Z[0].ndim > 1 else 1)
+
+
+def _pulled_back(A: Array, Z: Array, longer: int) -> Array:
+    """A' Z. One column among many threads is left to NumPy: in OpenBLAS eight take as long as one."""
+    if longer == 1 or Z.size != len(Z):
+        return A.T @ Z
+    return np.einsum("ij,i->j", A, Z.reshape(len(Z))).reshape(-1, *Z.shape[1:])
 
 
 def _outer(w: Array, s: Array) -> Array:

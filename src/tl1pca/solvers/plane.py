@@ -54,16 +54,11 @@ def weighted_plane(
     The columns in `muted` are left out of the components and added to the
     plane as axes without variance: what a row has there is not judged.
     """
+    if rows.in_memory and rows.shape[0] <= MANY_ROWS and (muted is None or not muted.any()):
+        return _plane_at_hand(rows, weights, k, start)
     mass = float(rows.total(double, weights))
     n_used = round(float(rows.total(lambda w: namespace(w).sign(w), weights)))
     mean = to_numpy(rows.pullback(weights)).astype(np.float64) / mass
-    if rows.in_memory and rows.shape[0] <= MANY_ROWS and (muted is None or not muted.any()):
-        v = weights if rows.weights is None else weights * rows.weights
-        used = np.flatnonzero(v)
-        size = np.sqrt(v[used] / mass * (n_used / max(n_used - 1, 1)))
-        A = (rows.gather_rows(used) - mean) * size[:, None]
-        variances, W = row_axes(A, k, start)
-        return Plane(mean, W, np.maximum(variances, 0.0), n_used, float(np.einsum("ij,ij->", A, A)))
     size = n_used / max(n_used - 1, 1) / mass
     if rows.shape[1] > rows.shape[0] and (muted is None or not muted.any()):
         Y = rows.shifted(rows.asarray(mean))
@@ -83,6 +78,21 @@ def weighted_plane(
     variances, W[~muted, :k] = scatter_axes(S, k)
     W[np.flatnonzero(muted), np.arange(k, W.shape[1])] = 1.0
     return Plane(mean, W, np.append(np.maximum(variances, 0.0), np.zeros(W.shape[1] - k)), n_used, total)
+
+
+def _plane_at_hand(rows: Rows, weights: Array, k: int, start: Array | None) -> Plane:
+    """`weighted_plane` of few rows in memory: those without weight are never touched."""
+    used = np.flatnonzero(weights)
+    A, v = rows.gather_rows(used), np.asarray(weights[used], dtype=np.float64)
+    n_used = len(used)
+    if rows.weights is not None:
+        v, n_used = v * rows.weights[used], round(float(rows.weights[used].sum(dtype=np.float64)))
+    mass = float(v.sum())
+    mean = (v @ A) / mass
+    A = A - mean
+    A *= np.sqrt(v / mass * (n_used / max(n_used - 1, 1)))[:, None]
+    variances, W = row_axes(A, k, start)
+    return Plane(mean, W, np.maximum(variances, 0.0), n_used, float(np.einsum("ij,ij->", A, A)))
 
 
 def plane_distances(rows: Rows, plane: Plane) -> tuple[Any, Any, Any]:
