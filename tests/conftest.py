@@ -38,9 +38,24 @@ def dask_client():
         yield client
 
 
+@pytest.fixture(scope="session")
+def threaded_client():
+    """Client of a cluster in threads of this process: the same graphs and answers, nothing to start."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
 @pytest.fixture(params=ADAPTERS, ids=lambda adapter: adapter.__name__)
 def adapter(request):
     """Every adapter of the port, as a function of an array and its row weights."""
     if request.param.__name__ == "dask":
-        request.getfixturevalue("dask_client")
-    return request.param
+        with request.getfixturevalue("threaded_client").as_current():
+            yield request.param
+    else:
+        yield request.param

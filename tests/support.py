@@ -51,6 +51,17 @@ COMPOSED = [
     tl1pca.TL1LDA(),
 ]
 
+#: One of each kind that a picture can tell apart: components one by one, jointly, oblique, of few columns,
+#: minimized, of cells. What every estimator shows is held by the outlier map, drawn for all of them.
+KINDS = [
+    tl1pca.TL1PCA(),
+    tl1pca.TL1SubspacePCA(random_state=0),
+    tl1pca.GeneralizedLpPCA(),
+    tl1pca.SparseLpPCA(n_nonzero=3),
+    tl1pca.L1BestFitPCA(),
+    tl1pca.TL1CellPCA(random_state=0),
+]
+
 #: Those that fit about a given centre; the others estimate their own.
 CENTERED = [estimator for estimator in ESTIMATORS if "center" in estimator.get_params()]
 
@@ -87,7 +98,7 @@ def _array(library, X, weights):
 
 
 def dask(X, weights):
-    """Partitions of unequal length, one of them empty; needs the fixture `dask_client`."""
+    """Partitions of unequal length, one of them empty; needs a client, as the fixture `adapter` has one."""
     array = pytest.importorskip("dask.array")
     n = len(X)
     lengths = n // 3, 0, n // 2, n - n // 3 - n // 2

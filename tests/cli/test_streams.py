@@ -26,7 +26,7 @@ def shell(tmp_path):
     return call
 
 
-@pytest.mark.parametrize(("form", "unbuffered"), [("", ""), ("", "1"), ("--json", ""), ("--format csv", "1")])
+@pytest.mark.parametrize(("form", "unbuffered"), [("", ""), ("--json", "1")])
 def test_a_reader_that_leaves_early(shell, form, unbuffered):
     line = f"tl1pca outliers x.npy -k 2 --all {form} | head -1 >&2; exit ${{PIPESTATUS[0]}}"
     done = shell(line, PYTHONUNBUFFERED=unbuffered)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from support import ESTIMATORS, OPERATORS, gaussian, name, with_components
+from support import KINDS, OPERATORS, gaussian, name, with_components
 from tl1pca import TL1, TL1PCA, Huber, Lp, TL1SubspacePCA
 from tl1pca.displays import ConvergenceDisplay, OperatorDisplay, ReconstructionDisplay, ScreeDisplay
 
 X = gaussian(60, 6)
 
 
-@pytest.mark.parametrize("estimator", [*ESTIMATORS, PCA()], ids=name)
+@pytest.mark.parametrize("estimator", [*KINDS, PCA()], ids=name)
 def test_scree(estimator, render):
     pca = with_components(estimator, 3).fit(X)
     drawn = render(ScreeDisplay.from_estimator(pca))
@@ -34,7 +34,7 @@ def test_scree_without_variance(render):
     assert tiny.variance_axis_ is None  # its square is below the smallest number
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
+@pytest.mark.parametrize("estimator", KINDS, ids=name)
 @pytest.mark.parametrize("relative", [False, True])
 def test_convergence(estimator, relative, render):
     pca = with_components(estimator, 3).fit(X)
@@ -102,7 +102,7 @@ def test_operator_errors(plt):
 
 
 # ------------------------------------------------------------------------------------------ images
-@pytest.mark.parametrize("estimator", [*ESTIMATORS, PCA()], ids=name)
+@pytest.mark.parametrize("estimator", [*KINDS, PCA()], ids=name)
 def test_reconstruction(estimator, render):
     pca = with_components(estimator, 2).fit(X)
     drawn = render(ReconstructionDisplay.from_estimator(pca, X, image_shape=(2, 3), rows=[5, 0, -1]))

@@ -30,7 +30,11 @@ def cellwise(estimator):
     return hasattr(estimator, "_row_distances")
 
 
-@pytest.mark.parametrize("estimator", [*ESTIMATORS, *COMPOSED], ids=name)
+#: The conventions are those of a class: the first instance of each.
+CLASSES = list({type(estimator): estimator for estimator in reversed([*ESTIMATORS, *COMPOSED])}.values())
+
+
+@pytest.mark.parametrize("estimator", CLASSES, ids=name)
 def test_check_estimator(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # not all checks expect a few iterations
