@@ -36,7 +36,7 @@ def _score_cutoff_of_f(sd, k, n):
 #: What is taken out -> patches that do it.
 PARTS = {
     "nothing": {},
-    "gaps": {OUT + "separated_rows": lambda T, count: np.zeros(T.shape[1], dtype=bool)},
+    "gaps": {OUT + "separated_rows": lambda T, count, tol: np.zeros(T.shape[1], dtype=bool)},
     "moment directions": {OUT + "moment_directions": lambda X, n_axes: X[:0]},
     "more directions for few rows": {OUT + "MOST_DIRECTIONS": 1},
     "start from .6 of the trusted rows (all instead)": {FIT + "START_SHARE": 1.0},

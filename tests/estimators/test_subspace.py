@@ -128,6 +128,19 @@ def test_a_group_far_out_inside_the_plane_stays_in_the_fit():
     assert (pca.flags_ > 0).mean() < 0.1
 
 
+@pytest.mark.parametrize("shape", [(80, 150), (80, 40)])
+def test_three_in_ten_rows_that_are_all_zero_are_found(shape):
+    """Failed reads. The rows are the same, but in coordinates of their span they differ by rounding."""
+    rng = np.random.default_rng(0)
+    X = 5.0 + rng.normal(size=(shape[0], 3)) @ rng.normal(size=(3, shape[1])) + rng.normal(size=shape)
+    bad = np.isin(np.arange(80), rng.permutation(80)[:24])
+    X[bad] = 0.0
+    pca = TL1SubspacePCA(3).fit(X)
+    assert (pca.flags_[bad] > 0).all()
+    assert (pca.flags_[~bad] > 0).mean() < 0.05
+    assert principal_angles(PCA(3).fit(X[~bad]), pca).max() < 3.0
+
+
 def test_pairs_of_rows():
     X = np.random.default_rng(0).normal(size=(200, 5))
     assert len(pair_directions(X[:30], 250)) == 30 * 29 // 2  # all of them

@@ -64,3 +64,13 @@ def test_a_grown_half_has_the_mean_and_deviation_of_what_it_holds():
     assert scale[0] == 0.0
     order = module.outlyingness_order(flat, 25, 1e-9)
     assert set(order[:30].tolist()) == set(range(30))
+
+
+def test_repeated_rows_are_no_pairs_and_rounding_is_no_gap():
+    """Rows that are the same but for rounding, as in coordinates of their span, point nowhere."""
+    rng = np.random.default_rng(0)
+    Z = np.vstack([np.tile(X[0], (30, 1)), X[:20]]) + 1e-15 * rng.normal(size=(50, 4))
+    assert len(module.pair_directions(Z, 10_000, 1e-9)) == 50 * 49 // 2 - 31 * 30 // 2
+    T = np.array([[0.0] * 25 + [1e-17] * 5 + [1e-13] * 20])
+    assert module.separated_rows(T, 26).any()
+    assert not module.separated_rows(T, 26, 1e-9).any()

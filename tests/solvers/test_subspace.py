@@ -138,7 +138,7 @@ def _f_alone(sd, k, n):
     ("holds", "part", "instead"),
     [
         (order_of_many_rows, FIT + "canonical_order", lambda rows: np.arange(rows.shape[0])),
-        (tight_cluster, OUT + "separated_rows", lambda T, count: np.zeros(T.shape[1], dtype=bool)),
+        (tight_cluster, OUT + "separated_rows", lambda T, count, tol: np.zeros(T.shape[1], dtype=bool)),
         (groups_and_a_cluster, OUT + "moment_directions", lambda X, n_axes: X[:0]),
         (a_foreign_line_about_a_tight_majority, OUT + "CORE", 1.0),
         (far_rows_that_a_gap_separates, FIT + "_without_far", lambda n, keep, sd, candidates: keep),

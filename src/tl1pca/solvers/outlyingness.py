@@ -80,11 +80,11 @@ def least_outlying(X: Array, count: int, n_directions: int, tol: float) -> Array
     """
     n = len(X)
     many = int(n_directions * min(max(FEW_ROWS / n, 1.0), MOST_DIRECTIONS))
-    pairs, rows = pair_directions(X, many), np.arange(n)
+    pairs, rows = pair_directions(X, many, tol), np.arange(n)
     n_axes = max(1, min(X.shape[1], n // 5, 100))
     for _ in range(6):  # fresh moments of what is left
         moments = moment_directions(X[rows], n_axes)
-        out = separated_rows(np.vstack([moments, pairs[:GAP_DIRECTIONS]]) @ X[rows].T, count)
+        out = separated_rows(np.vstack([moments, pairs[:GAP_DIRECTIONS]]) @ X[rows].T, count, tol)
         rows = rows[~out]
         if out.sum() <= 0.02 * n:
             break
@@ -92,21 +92,22 @@ def least_outlying(X: Array, count: int, n_directions: int, tol: float) -> Array
     return np.asarray(rows[outlyingness_order(W @ X[rows].T, count, tol)])
 
 
-def pair_directions(X: Array, n_directions: int) -> Array:
+def pair_directions(X: Array, n_directions: int, tol: float = 0.0) -> Array:
     """Unit differences of pairs of rows: of all pairs if they are at most three times as many as wanted.
 
     Else of pairs from permutations, so that many touch every row. These are
     always the same ones, in an order of the rows that the data decide: a
-    result must not hang on a draw.
+    result must not hang on a draw. Rows within `tol` of each other are
+    repeated ones, and what is between them is rounding.
     """
     n = len(X)
     if n * (n - 1) <= 6 * n_directions:
         first, second = np.triu_indices(n, 1)
-        return _unit_rows(X[first] - X[second])
+        return _unit_rows(X[first] - X[second], tol)
     rng = np.random.RandomState(DRAW)
     order = np.concatenate([rng.permutation(n) for _ in range(2 * n_directions // n + 1)])
     m = 2 * min(n_directions, len(order) // 2)
-    return _unit_rows(X[order[0:m:2]] - X[order[1:m:2]])
+    return _unit_rows(X[order[0:m:2]] - X[order[1:m:2]], tol)
 
 
 def moment_directions(X: Array, n_axes: int) -> Array:
@@ -131,13 +132,14 @@ def moment_directions(X: Array, n_axes: int) -> Array:
     return np.vstack(found)
 
 
-def separated_rows(T: Array, count: int) -> Array:
+def separated_rows(T: Array, count: int, tol: float = 0.0) -> Array:
     """Mask of the rows beyond a gap in some direction.
 
     Seen from the center of the shortest half of a direction, a gap is an
     interval (r, ratio r) on one side, outside that half, with fewer than 0.5 %
     of the rows in it and at least 5 % beyond. The strongest gap counts, and
-    others that separate mostly the same rows; `count` rows are left.
+    others that separate mostly the same rows; `count` rows are left. Within
+    `tol` of the center there is no gap, only rounding.
     """
     n, out = T.shape[1], np.zeros(T.shape[1], dtype=bool)
     ratio = 1.0 + max(0.6, 200.0 / n)  # chance gaps among few rows must not count
@@ -149,7 +151,7 @@ def separated_rows(T: Array, count: int) -> Array:
     S -= center[:, None]
     found = []
     for side, A in ((1.0, S), (-1.0, -S[:, ::-1])):
-        near, far = A[:, count // 2 : last], A[:, count // 2 + inside : last + inside]
+        near, far = np.maximum(A[:, count // 2 : last], tol), A[:, count // 2 + inside : last + inside]
         gap = (far > ratio * near) & (near >= half[:, None] * (1 - 1e-9))
         for i in np.flatnonzero(gap.any(axis=1)):
             with np.errstate(over="ignore"):  # an infinite gap is the strongest
@@ -242,6 +244,6 @@ def _principal(A: Array, n_axes: int) -> tuple[Array, Array]:
     return np.maximum(values, 0.0) / n, axes
 
 
-def _unit_rows(W: Array) -> Array:
+def _unit_rows(W: Array, tol: float = 0.0) -> Array:
     length = np.linalg.norm(W, axis=1)
-    return np.asarray(W[length > 0] / length[length > 0, None])
+    return np.asarray(W[length > tol] / length[length > tol, None])
