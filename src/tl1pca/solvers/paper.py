@@ -68,7 +68,7 @@ class PaperAscent(Solver):
                 if theta < 1e-16:
                     return solution(w[:, None], path, True, theta)
             w = unit(cos * w + sin * g)
-            # Not the scores that were tried: where rounding leaves g a part along w, those are of no unit vector.
+            # Not the scores that were tried: rounding may leave g a part along w, and w was not unit then.
             t = rows.project(w)
             path.append(float(objective.value_of_scores(t)))
             theta = min(2.0 * theta, 0.5 * np.pi)
