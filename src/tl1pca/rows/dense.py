@@ -60,6 +60,8 @@ class DenseRows(Rows):
         self.weights = weights
 
     def project(self, W: Array) -> Array:
+        if self._small() and W.ndim == 1:
+            return self._X @ W
         # The transpose, so that the scores of one direction are contiguous.
         T = np.empty((*W.shape[1:], self.shape[0]), dtype=np.result_type(self._X, W)).T
 
@@ -76,6 +78,8 @@ class DenseRows(Rows):
     def pullback(self, Z: Array) -> Array:
         if self.weights is not None:
             Z = Z * (self.weights if Z.ndim == 1 else self.weights[:, None])
+        if self._small():
+            return self._X.T @ Z
         longer = self._longer()
 
         def work(blocks: list[slice]) -> list[Any]:
@@ -169,6 +173,9 @@ class DenseRows(Rows):
         return DenseRows(self._X * self.dtype.type(factor), mean, self.weights)
 
     def map(self, fn: Callable[..., Any], *Z: Any) -> Any:
+        if self._small():
+            return fn(*Z)
+
         def work(blocks: list[slice]) -> list[Any]:
             return [fn(*(z[block] for z in Z)) for block in blocks]
 
@@ -176,6 +183,9 @@ class DenseRows(Rows):
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def total(self, fn: Callable[..., Any], *Z: Any) -> Array:
+        if self._small():
+            return self._strip_total(fn, slice(None), Z)
+
         def work(blocks: list[slice]) -> list[Any]:
             return [self._strip_total(fn, block, Z) for block in blocks]
 
@@ -217,6 +227,10 @@ class DenseRows(Rows):
         A = self._X[block]
         return A if self._mean is None else A - self._mean
 
+    def _small(self) -> bool:
+        """Whether all is one block, on one thread: sharing it out would take longer than a product."""
+        return self._mean is None and self._X.size <= _BLOCK_ENTRIES and is_limited()
+
     def _longer(self) -> int:
         return _LONGER if _workers(self.shape) > 2 else 1
 
@@ -249,7 +263,9 @@ def _spread(
     """
     n_workers = min(_workers(shape), len(blocks)) if len(blocks) > 1 else 1
     if n_workers == 1:
-        with nullcontext() if is_limited() else one_thread():
+        if is_limited():
+            return [work(blocks)]
+        with one_thread():
             return [work(blocks)]
     size = -(-len(blocks) // n_workers)
     with one_thread(), ThreadPoolExecutor(n_workers) as pool:

@@ -9,6 +9,7 @@ the shorter way of `frame_ascent` to a fixed point.
 
 from __future__ import annotations
 
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,17 @@ def sides_of(t: Any) -> Any:
     """-1 for a negative score, else 1."""
     one = namespace(t).ones_like(t)
     return namespace(t).where(t < 0, -one, one)
+
+
+def _pull_and_value(objective: Dispersion, T: Any) -> tuple[Any, float]:
+    """What the rows pull with at the scores T, sign(t) psi(|t|), and the objective there."""
+    rows, operator = objective.rows, objective.operator
+    # sign(0) = +1: for l1 a row on the boundary must take a side to be finite.
+    pull = rows.map(lambda t: sides_of(t) * operator.slope(abs(t)), T)
+    if operator.degree is None:
+        return pull, float(objective.value_of_scores(T).sum())
+    # psi(t) t = p rho(t): one power for both.
+    return pull, float(rows.total(mul, pull, T).sum()) / operator.degree
 
 
 class FixedPoint(Solver):
@@ -92,23 +104,19 @@ class FixedPoint(Solver):
             return frame_ascent(objective, n_directions, tol, self.max_iter)
         W = to_numpy((start or self.default_start()).directions(objective, n_directions, rng))
         W = self._feasible(W)
-        rows, slope_of = objective.rows, objective.operator.slope
+        rows = objective.rows
         # On the sphere, and for l1, the signs decide: the iteration is finite and never descends.
         l1 = objective.operator.degree == 1.0 and self.orthogonal
-        T = rows.project(rows.asarray(W))
-        path = [float(objective.value_of_scores(T).sum())]
+        pull, value = _pull_and_value(objective, rows.project(rows.asarray(W)))
+        path = [value]
         tol = max(self.tol, 4.0 * float(np.finfo(rows.dtype).eps)) if self.tol > 0 else 0.0
         for _ in range(self.max_iter):
-            # sign(0) = +1: for l1 a row on the boundary must take a side to be finite.
-            sides = rows.map(sides_of, T)
-            slopes = rows.map(lambda side, t: side * slope_of(abs(t)), sides, T)
-            new = self._step(to_numpy(rows.pullback(slopes)), W)
+            new = self._step(to_numpy(rows.pullback(pull)), W)
             moved = float(np.linalg.norm(new - W))
-            T_new = rows.project(rows.asarray(new))
-            value = float(objective.value_of_scores(T_new).sum())
+            pull, value = _pull_and_value(objective, rows.project(rows.asarray(new)))
             if l1 and value <= path[-1] * (1 + 1e-15):
                 return solution(W, path, True)  # the signs repeat: W is the fixed point
-            W, T = new, T_new
+            W = new
             path.append(value)
             change = abs(path[-1] - path[-2])
             small = change <= tol * abs(path[-1])

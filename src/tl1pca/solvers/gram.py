@@ -7,6 +7,7 @@ X would take two, and the direction is formed once, at the end.
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -62,29 +63,30 @@ class GramFixedPoint(Solver):
     ) -> Solution:
         rows, operator = objective.rows, objective.operator
         X, v = rows.gather_rows(np.arange(rows.shape[0])), rows.gather_weights()
+        degree = float(operator.degree or 1.0)
         w = (start or self.default_start()).directions(objective, 1, rng)[:, 0]
-        K, t = X @ X.T, X @ w
+        K, t = (X @ X.T).astype(np.float64, copy=False), X @ w
 
-        def slope_and_value(t: Array) -> tuple[Array, float]:
-            """v psi(|t|), and sum v rho = |t| . v psi / p: one power for both."""
+        def slope_and_product(t: Array) -> tuple[Array, float]:
+            """v psi(|t|), and sum v psi(|t|) |t|, which is p sum v rho: one power for both."""
             u = np.abs(t)
             slope = operator.slope(u) if v is None else v * operator.slope(u)
-            return slope, float(u @ slope) / float(operator.degree or 1.0)
+            return slope, float(u.dot(slope))
 
-        slope, value = slope_and_value(t)
-        path, pull = [value], slope
+        slope, product = slope_and_product(t)
+        path, pull = [product / degree], slope
         for _ in range(self.max_iter):
-            pull = np.where(t < 0, -slope, slope)
-            image = K @ pull
-            square = float(pull @ image)
+            pull = np.copysign(slope, t)
+            image = K.dot(pull)
+            square = float(pull.dot(image))
             if square <= 0.0:  # no row has a side to pull to
                 return solution(w[:, None], path, True)
-            length = np.sqrt(square)
-            cosine = float(pull @ t) / length  # between the old direction and the new one
+            length = sqrt(square)
+            cosine = product / length  # between the old direction and the new one
             t = image / length
-            slope, value = slope_and_value(t)
-            path.append(value)
-            if report_iteration("components", value):
+            slope, product = slope_and_product(t)
+            path.append(product / degree)
+            if report_iteration("components", path[-1]):
                 break
             if 2.0 - 2.0 * cosine < self.step_tol**2:
                 return solution(unit(X.T @ pull)[:, None], path, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -53,16 +54,21 @@ class PaperAscent(Solver):
             settled = objective.settled_at(t)
             gradient = settled.gradient_of_scores(t)
             g = tangent(gradient, w)
-            if np.linalg.norm(g) <= 1e-14 * np.linalg.norm(gradient):
+            steepness = _length(g)
+            if steepness <= 1e-14 * _length(gradient):
                 return solution(w[:, None], path, True, theta)  # collinear: a local maximum
-            g = unit(g)
+            g /= steepness
             s = rows.project(g)
-            value = settled.value_of_scores(t)
-            while settled.value_of_scores(np.cos(theta) * t + np.sin(theta) * s) < value:
+            value = path[-1] if settled is objective else settled.value_of_scores(t)
+            while True:
+                cos, sin = np.cos(theta), np.sin(theta)
+                if not settled.value_of_scores(cos * t + sin * s) < value:
+                    break
                 theta *= 0.5
                 if theta < 1e-16:
                     return solution(w[:, None], path, True, theta)
-            w = unit(np.cos(theta) * w + np.sin(theta) * g)
+            w = unit(cos * w + sin * g)
+            # Not the scores that were tried: rounding may leave g a part along w, and w was not unit then.
             t = rows.project(w)
             path.append(float(objective.value_of_scores(t)))
             theta = min(2.0 * theta, 0.5 * np.pi)
@@ -71,3 +77,7 @@ class PaperAscent(Solver):
             if path[-1] - path[-2] < self.tol:
                 return solution(w[:, None], path, True, theta)
         return solution(w[:, None], path, False, theta)
+
+
+def _length(v: Array) -> float:
+    return sqrt(v.dot(v))
