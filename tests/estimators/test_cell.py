@@ -48,6 +48,39 @@ def test_all_three_together(fitted):
     assert subspace_angle(TL1SubspacePCA(3, random_state=0).fit(filled).components_, axes) > 45
 
 
+@pytest.mark.parametrize("rows", [0.0, 0.2])
+@pytest.mark.parametrize("shape", [(200, 15), (60, 120)])
+def test_columns_that_nearly_determine_each_other(shape, rows):
+    """Spectra, say: noise a hundredth of the signal. One bad cell spoils the first predictions of its row."""
+    rng = np.random.default_rng(1)
+    (n, d), bad = shape, np.arange(shape[0]) < rows * shape[0]
+    Q = np.linalg.qr(rng.normal(size=(d, 4)))[0]
+    clean = (rng.normal(size=(n, 3)) * [6, 4, 3]) @ Q[:, :3].T * np.sqrt(d / 15) + 0.01 * rng.normal(
+        size=(n, d)
+    )
+    X = clean + 10.0 * bad[:, None] * Q[:, 3] * np.sqrt(d / 15)
+    wrong, gone = (rng.uniform(size=X.shape) < share for share in (0.06, 0.05))
+    X[wrong] = -99.0
+    X[gone] = np.nan
+    pca = TL1CellPCA(3).fit(X)
+    assert subspace_angle(pca.components_, PCA(3).fit(clean[~bad]).components_) < 0.2
+    assert pca.cell_flags_[wrong & ~gone & ~bad[:, None]].all()
+    assert (pca.flags_[bad] > 0).all()
+    assert (pca.flags_[~bad] > 0).mean() < 0.1
+    off = (pca.impute(X) - clean)[~bad]
+    assert np.sqrt((off[(wrong | gone)[~bad]] ** 2).mean()) < 0.02
+
+
+def test_copies_of_columns_do_not_rule():
+    """A copy predicts its column exactly; in units of that error it would outweigh all other columns."""
+    clean = table(cells=0.0, rows=0.0, missing=0.0)[1]
+    clean, rng = np.column_stack([clean, clean[:, :3]]), np.random.default_rng(0)
+    wrong, gone = (rng.uniform(size=clean.shape) < share for share in (0.07, 0.05))
+    X = np.where(gone, np.nan, np.where(wrong, -999.0, clean))
+    off = (TL1CellPCA(3).fit(X).impute(X) - clean)[wrong | gone]
+    assert np.sqrt((off**2).mean()) < 2.0
+
+
 def test_fitted_attributes_fit_together(fitted):
     pca, X, *_ = fitted
     n, d = X.shape

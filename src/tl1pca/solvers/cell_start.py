@@ -39,8 +39,14 @@ EXTRA = 2
 GUESS = 10
 #: Deviations from the prediction beyond which a cell is put aside while predictions are made ...
 ASIDE = 3.0
-#: ... and beyond which it is repaired before the rows are judged.
+#: ... which are those of the column itself at first, and from round to round by this factor less, down to
+#: those of the prediction: where columns nearly determine each other these are tiny, the first predictions
+#: are worse by far, and all cells of a row with one bad cell would be put aside, never to come back.
+TIGHTER = 0.7
+#: Deviations beyond which a cell is repaired before the rows are judged.
 REPAIR = 2.5
+#: Rounds of prediction and of repair beyond those that tighten.
+ROUNDS, PASSES = 10, 4
 #: Least share of the deviations from the prediction that is noise: a component that follows a single
 #: column would leave none.
 UNEXPLAINED = 0.7
@@ -188,26 +194,32 @@ class Predictor:
         B -= ((B @ self.V) * self.shrinkage) @ self.V.T
         return Y - B * (self.unit / (1.0 - self.leverage)) + self.shift
 
-    def put_aside(self, Z: Array, mask: Array, Y: Array) -> tuple[Array, Array]:
+    def put_aside(self, Z: Array, mask: Array, Y: Array, least: float = 0.0) -> tuple[Array, Array]:
         """Predictions from Y, or from all cells as they are where that puts fewer of a row aside; which ones.
 
-        Cells far out that belong together, as those of a row with large scores, are cut in Y.
+        Cells far out that belong together, as those of a row with large scores, are cut in Y. No limit is
+        smaller than one of `least` as scale.
         """
-        P = self.predict(Y)
-        aside = mask & (np.abs(Z - P) > ASIDE * self.scale)
+        P, limit = self.predict(Y), ASIDE * np.maximum(self.scale, least)
+        aside = mask & (np.abs(Z - P) > limit)
         rows = np.flatnonzero(aside.any(axis=1))
         given = mask[rows]
         other = self.predict(np.where(given, Z[rows], P[rows]))
-        fewer = given & (np.abs(Z[rows] - other) > ASIDE * self.scale)
+        fewer = given & (np.abs(Z[rows] - other) > limit)
         better = fewer.sum(axis=1) < aside[rows].sum(axis=1)
         P[rows[better]], aside[rows[better]] = other[better], fewer[better]
         return P, aside
 
-    def repair(self, Z: Array, mask: Array, passes: int = 4) -> tuple[Array, Array]:
+    @property
+    def tightening(self) -> int:
+        """Rounds until the limits are those of the predictions."""
+        return int(np.ceil(np.log(max(float(np.median(self.scale)), 1e-7)) / np.log(TIGHTER)))
+
+    def repair(self, Z: Array, mask: Array) -> tuple[Array, Array]:
         """Predictions of all cells, and flags of those far from them, for rows that may be new."""
         Y = _cut(Z, mask)
-        for _ in range(passes):
-            P, aside = self.put_aside(Z, mask, Y)
+        for i in range(max(PASSES, self.tightening + PASSES // 2)):
+            P, aside = self.put_aside(Z, mask, Y, TIGHTER**i)
             Y = np.where(mask & ~aside, Z, P)
         return P, mask & (np.abs(Z - P) > REPAIR * self.scale)
 
@@ -255,8 +267,8 @@ def _cut(Z: Array, mask: Array) -> Array:
 
 def predict_cells(Z: Array, mask: Array, n_vectors: int, least: Array | float = 1e-7) -> Predictor:
     """The predictor of standardized data: cells far off give way to their prediction, in turn."""
-    Y, aside, unit = _cut(Z, mask), None, np.ones(Z.shape[1])
-    for i in range(10):
+    Y, aside, unit, i, tight = _cut(Z, mask), None, np.ones(Z.shape[1]), 0, False
+    while i < ROUNDS or not tight:
         predictor = Predictor.of(Y, n_vectors, unit)
         shift, scale = column_modes(Z - predictor.predict(Y), mask)
         scale = np.clip(scale, least, 1.0)  # no prediction is worse than the column itself
@@ -264,9 +276,10 @@ def predict_cells(Z: Array, mask: Array, n_vectors: int, least: Array | float = 
         if i < 3:
             unit = np.maximum(scale, 0.1 * usual_scale(scale))
         before = aside
-        P, aside = predictor.put_aside(Z, mask, Y)
+        P, aside = predictor.put_aside(Z, mask, Y, TIGHTER**i)
         Y = np.where(mask & ~aside, Z, P)
-        if before is not None and np.mean(before != aside) < 0.002:
+        i, tight = i + 1, i >= predictor.tightening
+        if before is not None and tight and np.mean(before != aside) < 0.002:
             break
     return predictor
 

@@ -336,8 +336,14 @@ class CellAssessment:
 
 
 def assess_cells(cells: Cells, plane: CellPlane, U: Array, cutoff: float) -> CellAssessment:
-    """Residuals, weights and flags of the cells of rows with the given scores."""
+    """Residuals, weights and flags of the cells of rows with the given scores.
+
+    The few cells that a bad row may have on the plane do not tell where the others should be, and would
+    excuse any residual: where most cells disagree with the fit, all are taken as a part of it.
+    """
     R = cells.values - plane.center - U @ plane.V.T
     W = CellLoss.cell_weights(R, cells.mask)[0]
-    R = np.where(cells.mask, R / np.sqrt(residual_variances(W, plane.V)), 0.0)
+    agree = 2 * (cells.mask & (np.abs(R) <= CELL_WIDTH)).sum(axis=1) >= cells.mask.sum(axis=1)
+    fitted = np.where(agree[:, None], W, cells.mask)
+    R = np.where(cells.mask, R / np.sqrt(residual_variances(fitted, plane.V)), 0.0)
     return CellAssessment(U, R, W, np.abs(R) > cutoff)
