@@ -212,3 +212,58 @@ def test_a_row_beyond_the_largest_number_is_the_largest():
     np.testing.assert_allclose(found[1:], [[1.02e308, 1.36e308], [-1.02e308, -1.36e308]])
     steep = Subspace(np.zeros(1), np.array([[4.0]]), np.ones(1)).rows(DenseRows(np.array([[1e308]])))
     assert steep[0, 0] == np.finfo(float).max
+
+
+def test_a_known_subspace_has_one_limit_however_far_a_row_lies():
+    assert orthogonal_limit(np.array([0.0, 1e154, 1e300]), Cutoffs(3.0, 2.0)).tolist() == [2.0] * 3
+    assert orthogonal_limit(np.array([1e300]), Cutoffs(3.0, 2.0, tilt=50.0))[0] == pytest.approx(4.0)
+
+
+def test_labels_change_at_the_limit():
+    assert labels(np.array([3.0, 3.1]), np.zeros(2), Cutoffs(3.0, 3.0)).tolist() == [1, -1]
+    assert labels(np.zeros(2), np.array([3.0, 3.1]), Cutoffs(3.0, 3.0)).tolist() == [1, -1]
+
+
+def test_lengths_near_the_ends_of_the_range():
+    np.testing.assert_allclose(row_lengths(np.full((1, 4), 1.2e154)), 2.4e154)
+    small = np.array([[2e-154, 0.0], [3e-160, 4e-160]])
+    np.testing.assert_allclose(row_lengths(small), [2e-154, 5e-160], rtol=1e-12)
+
+
+def test_score_distances_in_any_units():
+    np.testing.assert_allclose(score_distances(np.array([[3e-15, 8e-15]]), np.array([1e-30, 4e-30])), 5.0)
+    np.testing.assert_allclose(score_distances(np.array([[3e15, 8e15]]), np.array([1e30, 4e30])), 5.0)
+
+
+def test_orthonormal_components_are_their_own_basis():
+    C = np.linalg.qr(np.random.default_rng(2).normal(size=(5, 2)))[0].T
+    np.testing.assert_array_equal(Subspace(np.zeros(5), C, np.ones(2))._basis, C.T)
+    bent = np.array([C[0], C[1] + 0.01 * C[0]])
+    basis = Subspace(np.zeros(5), bent, np.ones(2))._basis
+    np.testing.assert_allclose(basis.T @ basis, np.eye(2), atol=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_components_that_depend_on_each_other_span_a_smaller_subspace(unit):
+    rng = np.random.default_rng(3)
+    two = rng.normal(size=(2, 6))
+    C = unit * np.vstack([two, two[0] + two[1]])
+    rest = (X - 1.0) - (X - 1.0) @ np.linalg.pinv(two) @ two
+    found = Subspace(np.ones(6), C, np.ones(3)).distances(DenseRows(X))[1]
+    np.testing.assert_allclose(found, np.linalg.norm(rest, axis=1), rtol=1e-9)
+
+
+def test_scores_of_rows_with_missing_entries_are_those_of_the_others():
+    C = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 2)))[0].T
+    subspace = Subspace(np.ones(6), C, np.ones(2), missing=True)
+    holes = X[:20].copy()
+    holes[np.arange(20), np.arange(20) % 6] = np.nan
+    found, (_, od) = subspace.scores(DenseRows(holes)), subspace.distances(DenseRows(holes))
+    for i, row in enumerate(holes):
+        there = ~np.isnan(row)
+        t = np.linalg.lstsq(C.T[there], row[there] - 1.0, rcond=None)[0]
+        np.testing.assert_allclose(found[i], t, atol=1e-8)
+        left = np.linalg.norm(row[there] - 1.0 - t @ C[:, there])
+        assert od[i] == pytest.approx(left)
+    with pytest.raises(ValueError, match="NaN"):
+        Subspace(np.ones(6), C, np.ones(2)).scores(DenseRows(holes))
