@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from support import gaussian
 from tl1pca.rows import DenseRows
 from tl1pca.solvers import outlyingness as module
+from tl1pca.statistics import majority_share
 
 X = gaussian(80, 4, seed=5)
 
@@ -288,6 +290,19 @@ def test_about_a_tight_core_the_fringe_is_enough():
     np.testing.assert_allclose(found, grown(t, 201, 0.01), atol=1e-12)
 
 
+@pytest.mark.parametrize(("wide", "tail"), [(0.9, 0.05), (1.1, 0.01)])
+def test_what_a_tight_core_is(wide, tail):
+    """Half and core 1.5 times as far apart as those of a normal sample; six values are 1.5 % of all."""
+    p = majority_share(201 / 400)
+    h = wide * module.CORE * ndtri(0.5 + 0.5 * p) / ndtri(0.5 + 0.5 * 0.6 * p)
+    inner, edge = np.linspace(-1, 1, 120), np.linspace(0.99 * h, h, 41)
+    others = np.append(np.full(6, 1.2 * h), np.geomspace(100, 1e9, 193))
+    t = np.concatenate([inner, -edge[1:], edge, others])
+    found = np.array(module.grown_halves(t[None], 201, 1e-9))[:, 0]
+    np.testing.assert_allclose(found, grown(t, 201, tail))
+    assert (found[0] > 0.03) == (tail == 0.01)  # six values on one side
+
+
 def test_a_scale_is_no_less_than_a_third_of_the_half():
     t = np.concatenate([np.zeros(90), [-3.0, 3.0], np.linspace(500, 900, 50)])
     location, scale = module.grown_halves(t[None], 92, 1e-9)
@@ -299,13 +314,15 @@ def test_counts_of_rows_of_any_length():
     for n in (1, 2, 7, 8, 9):
         S = np.arange(float(n))[None]
         for x in (-1.0, 0.0, 0.5, n - 1.0, n + 1.0):
-            assert module._count_below(S, np.array([x]))[0] == (S < x).sum()
+            assert module._count_below(S, np.array([x])).tolist() == [np.count_nonzero(x > S)]
 
 
 @pytest.mark.parametrize("shape", [(50, 6), (6, 50)])
 def test_principal_variances_are_those_of_the_rows(shape):
     A = gaussian(*shape, seed=8, decay=0.7)
     values, axes = module._principal(A, 3)
-    np.testing.assert_allclose(values, np.linalg.svd(A)[1][:3] ** 2 / shape[0], rtol=1e-9)
-    np.testing.assert_allclose(np.linalg.norm(A @ axes, axis=0) ** 2 / shape[0], values, rtol=1e-9)
+    expected = np.linalg.svd(A)[1][:3] ** 2 / shape[0]
+    np.testing.assert_allclose(values, expected, rtol=1e-9)
+    along = np.linalg.norm(A @ axes, axis=0) ** 2 / shape[0]
+    np.testing.assert_allclose(along, expected, rtol=1e-9)
     np.testing.assert_allclose(axes.T @ axes, np.eye(3), atol=1e-9)
