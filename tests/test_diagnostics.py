@@ -11,6 +11,8 @@ from tl1pca._subspace import Subspace, row_lengths, score_distances
 from tl1pca.diagnostics import (
     Cutoffs,
     Flag,
+    _noise_dimension,
+    _training,
     cutoffs,
     diagnose,
     distances,
@@ -24,6 +26,7 @@ from tl1pca.diagnostics import (
     rows_for_flags,
 )
 from tl1pca.rows import DenseRows
+from tl1pca.statistics import effective_dimension
 
 X = gaussian(300, 6)
 
@@ -267,3 +270,58 @@ def test_scores_of_rows_with_missing_entries_are_those_of_the_others():
         assert od[i] == pytest.approx(left)
     with pytest.raises(ValueError, match="NaN"):
         Subspace(np.ones(6), C, np.ones(2)).scores(DenseRows(holes))
+
+
+def test_angles_near_the_ends_of_their_range_and_of_unequal_subspaces():
+    t = np.radians(1e-7)
+    right = principal_angles([[1.0, 0.0]], [[np.sin(t), np.cos(t)]])[0]
+    assert 90.0 - right == pytest.approx(1e-7, rel=1e-6)
+    large, small = np.eye(5)[:3], np.array([[1.0, 0.0, 0.0, 1e-3, 0.0]])
+    for pair in ((large, small), (small, large)):
+        assert principal_angles(*pair) == pytest.approx([np.degrees(np.arctan(1e-3))], rel=1e-9)
+
+
+class Kept:
+    """What `limits` needs of an estimator that keeps its training rows."""
+
+    def __init__(self, n, k, d, in_fit, noise_dimension=None):
+        self.components_, self.mean_ = np.eye(k, d), np.zeros(d)
+        self.explained_variance_ = np.ones(k)
+        self.score_distances_, self.orthogonal_distances_ = np.ones(n), np.linspace(1, 2, n)
+        self.weights_ = (np.arange(n) < in_fit) * 0.5
+        if noise_dimension is not None:
+            self.noise_dimension_ = noise_dimension
+
+
+def test_the_least_rows_of_a_limit():
+    assert _training(Kept(20, 2, 6, 5), None).n_rows == 5
+    with pytest.raises(ValueError, match="4 rows in the fit are too few"):
+        _training(Kept(20, 2, 6, 4), None)
+
+
+def test_the_noise_has_no_more_directions_than_are_left():
+    assert _training(Kept(20, 2, 6, 20, 2.5), None).noise_dimension == 2.5
+    assert _training(Kept(20, 2, 6, 20, 9.0), None).noise_dimension == 4.0
+    assert _training(Kept(20, 2, 6, 20), None).noise_dimension == 4.0  # not told
+    assert _training(Kept(20, 2, 2, 20), None).noise_dimension == 1.0
+
+
+def test_directions_of_the_noise_of_given_rows():
+    rows = 5.0 + gaussian(30, 6) * [4.0, 3.0, 1.0, 1.0, 0.5, 0.2]
+    pca = PCA(2).fit(rows)
+    fitted = np.arange(30) < 25
+    rest = rows[fitted] - pca.inverse_transform(pca.transform(rows[fitted]))
+    assert _noise_dimension(pca, rows, fitted) == pytest.approx(effective_dimension(rest, 3 / 25))
+    regular = diagnose(pca, rows).flags == 0
+    found = _training(pca, rows)
+    assert found.noise_dimension == pytest.approx(_noise_dimension(pca, rows, regular))
+    np.testing.assert_array_equal(found.fitted, regular)
+    cells = TL1CellPCA(2).fit(rows)
+    assert np.isnan(_noise_dimension(cells, rows, fitted))  # its distances are no lengths
+
+
+def test_limits_without_rows_of_their_own_are_those_of_the_rows_at_hand():
+    class Limits:
+        cutoffs_ = Cutoffs(1.0, 1.0)
+
+    assert rows_behind(Limits(), 7) == 7

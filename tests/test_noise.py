@@ -76,6 +76,8 @@ def test_variances_that_differ_by_little_or_by_much(apart):
 def test_variances_that_say_nothing():
     few = moderated(np.array([1.0, 2.0, 9.0]), np.array([8.0, 4.0, 1.0]))
     np.testing.assert_allclose(few, np.full(3, 16.0 / 12.0))  # one degree of freedom has no vote
+    more = moderated(np.array([1.0, 2.0, 3.0]), np.array([8.0, 4.0, 1.5]))
+    np.testing.assert_allclose(more, np.full(3, 20.5 / 13.5))
     np.testing.assert_array_equal(moderated(np.array([1.0, 3.0]), np.ones(2)), [2.0, 2.0])
     np.testing.assert_array_equal(moderated(np.array([1.0, 3.0]), np.full(2, 9.0), 5.0), [2.0, 2.0])
     np.testing.assert_array_equal(moderated(np.array([1.0, 3.0]), np.full(2, 9.0), 1.0), [3.0, 3.0])

@@ -6,7 +6,7 @@ import pytest
 from support import gaussian, subspace_angle
 from tl1pca.rows import DenseRows
 from tl1pca.solvers import principal_axes, scatter_axes, span, spherical_axes
-from tl1pca.solvers.axes import _subspace_iteration, port_axes, row_axes
+from tl1pca.solvers.axes import _subspace_iteration, port_axes, row_axes, symmetric_axes
 
 X = gaussian(60, 5, seed=2)
 V = np.random.default_rng(0).uniform(0.2, 3.0, size=60)
@@ -133,3 +133,48 @@ def test_the_span_of_rows(shape):
     X = rng.normal(size=(shape[0], 3)) @ rng.normal(size=(3, shape[1]))
     assert span(DenseRows(X)) == 3
     assert span(DenseRows(np.zeros(shape))) == 0
+
+
+@pytest.mark.parametrize("shape", [(40, 6), (6, 40), (30, 30)])
+def test_axes_of_few_rows_or_columns(shape):
+    A = gaussian(*shape, seed=7, decay=0.8)
+    for n_axes in (1, 3, 5):
+        values, axes = row_axes(A, n_axes)
+        np.testing.assert_allclose(values, np.linalg.svd(A)[1][:n_axes] ** 2, rtol=1e-9)
+        np.testing.assert_allclose(axes.T @ axes, np.eye(n_axes), atol=1e-10)
+        np.testing.assert_allclose(np.linalg.norm(A @ axes, axis=0) ** 2, values, rtol=1e-9)
+
+
+def test_all_axes_of_a_scatter_ascend():
+    C = X.T @ X
+    values, axes = symmetric_axes(C)
+    assert (np.diff(values) >= 0).all()
+    np.testing.assert_allclose((axes * values) @ axes.T, C, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_spherical_axes_of_up_to_88_columns_are_exact_in_any_units(unit):
+    rows = gaussian(200, 80, seed=3, decay=0.97)
+    U = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    same_axes(spherical_axes(DenseRows(unit * rows), 2), eigenvectors(U.T @ U, 2))
+
+
+def test_a_direction_that_squares_would_hide_counts_in_the_span_of_few_rows():
+    rows = gaussian(40, 5, seed=8)
+    rows[:, 4] *= 1e-9
+    assert span(DenseRows(rows)) == span(DenseRows(rows.T)) == 5
+
+
+def test_an_iteration_is_bounded():
+    """A flat spectrum does not converge; the bound holds up to the degree of the last polynomial."""
+    done = []
+
+    def apply(Q):
+        done.append(1)
+        return np.linspace(1.0, 2.0, 300)[:, None] * Q
+
+    start = np.random.default_rng(0).normal(size=(300, 25))
+    _, Q, error = _subspace_iteration(apply, start, 5, 12)
+    assert 12 <= len(done) <= 12 + 10
+    assert error > 1e-9
+    np.testing.assert_allclose(Q.T @ Q, np.eye(25), atol=1e-10)

@@ -605,6 +605,24 @@ class TestLeverage:
         ball = leverage_ball(rows, found, start, 201)
         assert ball.center[0] == pytest.approx(-45.0, abs=1.0)
 
+    def moved(self, share, count, place):
+        """The ball where some rows of the point are somewhere else."""
+        rows, found, start, m = self.draw(share, 45.0)
+        X = rows.array().copy()
+        X[-m : count - m] += place
+        rows = DenseRows(X)
+        return leverage_ball(rows, assess(rows, found.plane, None, 201, 1e-9), start, 201)
+
+    def test_the_larger_of_two_points_on_one_side(self):
+        ball = self.moved(0.125, 20, np.append([45.0], np.zeros(9)))  # 20 rows at 90, 30 at 45
+        assert ball.center[0] == pytest.approx(45.0, abs=1.0)
+
+    def test_rows_about_a_point_make_it_a_group(self):
+        """Within eight times its squared radius, chi-square of two axes at 1 %, and not beyond."""
+        for times, is_point in ((11.0, True), (5.0, False)):
+            away = np.sqrt(times * chi2.ppf(0.99, 2))
+            assert (self.moved(0.2, 30, np.append([away], np.zeros(9))) is not None) == is_point
+
     def test_what_is_no_repeated_point(self):
         assert self.ball(0.1, 45.0) is not None
         assert self.ball(0.05, 45.0) is not None
