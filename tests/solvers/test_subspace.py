@@ -34,6 +34,7 @@ from tl1pca.solvers.subspace import (
     leverage_ball,
     reach_share,
     representative_rows,
+    reweighted,
     rounding_length,
     start_rows,
     subset_size,
@@ -475,6 +476,20 @@ class TestNumbers:
         without, found = (assess(rows, plane, None, 101, 0.0, b) for b in ((), (Ball(X[7], axes, 6.0),)))
         np.testing.assert_array_equal(found.keep, without.keep * ~inside)
 
+    def test_reweighting_keeps_the_axes_beside_muted_columns(self):
+        X, Q, _ = low_rank(0)
+        X[:10] += 20.0 * Q[:, 8]
+        muted = np.arange(20) < 2
+        rows, good = DenseRows(X), (np.arange(200) >= 10).astype(float)
+        plane = weighted_plane(rows, good, 3, muted)
+        again, weights, balls = reweighted(rows, plane, good, X[100:160], 101, muted, 1e-9)
+        assert again.W.shape == (20, 5)
+        assert again.live.tolist() == [True] * 3 + [False] * 2
+        assert not balls
+        assert not weights[:10].any()
+        assert weights.sum() > 180
+        np.testing.assert_allclose(again.center, X[weights > 0].mean(axis=0))
+
 
 class TestConcentration:
     def test_with_few_rows_for_an_axis_the_limit_decides(self):
@@ -595,6 +610,15 @@ class TestLeverage:
         assert noise == pytest.approx(1.0, rel=0.1)
         assert ball.radius2 == pytest.approx(8.0 * noise * chi2.ppf(0.99, 2))
         np.testing.assert_array_equal(ball.axes, W)
+
+    def test_it_moves_with_the_rows(self):
+        rows, found, start, _ = self.draw(0.1, 45.0)
+        ball = leverage_ball(rows, found, start, 201)
+        moved = DenseRows(rows.array() + 300.0)
+        plane = replace(found.plane, center=found.plane.center + 300.0)
+        again = leverage_ball(moved, assess(moved, plane, None, 201, 1e-9), start + 300.0, 201)
+        np.testing.assert_allclose(again.center, ball.center + 300.0)
+        assert again.radius2 == pytest.approx(ball.radius2)
 
     def test_the_larger_of_two_points_comes_first(self):
         rows, found, start, _ = self.draw(0.2, 45.0)
