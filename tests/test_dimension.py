@@ -4,8 +4,10 @@ from scipy.special import digamma
 
 from tl1pca.dimension import (
     NULL_DEVIATIONS,
+    Count,
     CrossValidation,
     TrustedRows,
+    _overlooked,
     choose_dimension,
     columns_of_their_own,
     common,
@@ -315,3 +317,21 @@ def test_the_spread_of_an_eigenvalue_of_normal_scores():
     X = np.random.default_rng(0).normal(size=(4000, 3)) * [5.0, 2.0, 0.5]
     found = parallel_analysis(TrustedRows(X), 2, n_flips=2)
     np.testing.assert_allclose(found.spread, found.eigenvalues * np.sqrt(2 / 4000), rtol=0.1)
+
+
+def test_what_a_fit_may_have_overlooked():
+    """2 % more rows of the next fit, with more components, in a direction that all share."""
+    X = exact_rows([50.0, 40.0, 20.0] + [1.0] * 9, 1000)
+
+    def overlooked(more, count):
+        here = Count(TrustedRows(X[more:], index=np.arange(more, 1000)), 2, 2)
+        return _overlooked(here, Count(TrustedRows(X), count, count), 2)
+
+    assert overlooked(30, 3)
+    assert not overlooked(30, 2)
+    assert not overlooked(15, 3)
+
+
+def test_small_errors_about_a_large_mean():
+    X = 1e9 + 1e-3 * np.random.default_rng(0).normal(size=(100, 10))
+    assert cross_validation(TrustedRows(X), 1).errors[0] == pytest.approx(1e-3, rel=0.1)
