@@ -178,3 +178,10 @@ def test_an_iteration_is_bounded():
     assert 12 <= len(done) <= 12 + 10
     assert error > 1e-9
     np.testing.assert_allclose(Q.T @ Q, np.eye(25), atol=1e-10)
+
+
+@pytest.mark.parametrize("unit", [1e-10, 1e10])
+def test_the_span_has_no_units(unit):
+    rng = np.random.default_rng(9)
+    rows = unit * rng.normal(size=(30_000, 3)) @ rng.normal(size=(3, 40))
+    assert span(DenseRows(rows)) == 3
