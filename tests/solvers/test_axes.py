@@ -5,6 +5,7 @@ import pytest
 
 from support import gaussian, subspace_angle
 from tl1pca.rows import DenseRows
+from tl1pca.solvers import axes as module
 from tl1pca.solvers import principal_axes, scatter_axes, span, spherical_axes
 from tl1pca.solvers.axes import _subspace_iteration, port_axes, row_axes, symmetric_axes
 
@@ -185,3 +186,34 @@ def test_the_span_has_no_units(unit):
     rng = np.random.default_rng(9)
     rows = unit * rng.normal(size=(30_000, 3)) @ rng.normal(size=(3, 40))
     assert span(DenseRows(rows)) == 3
+
+
+def test_the_smaller_scatter_is_decomposed_and_none_for_few_axes(monkeypatch):
+    sizes, inner = [], module.scatter_axes
+    monkeypatch.setattr(module, "scatter_axes", lambda C, *more: sizes.append(C.shape) or inner(C, *more))
+    rng = np.random.default_rng(10)
+    for shape, n_axes, formed in (((6, 40), 2, [(6, 6)]), ((40, 6), 2, [(6, 6)]), ((200, 300), 3, [])):
+        sizes.clear()
+        row_axes(rng.normal(size=shape) * 0.9 ** np.arange(shape[1]), n_axes)
+        assert sizes == formed
+
+
+def test_few_axes_of_a_large_scatter_need_no_decomposition(monkeypatch):
+    done, inner = [], module.linalg.eigh
+    monkeypatch.setattr(module.linalg, "eigh", lambda C, **how: done.append(len(C)) or inner(C, **how))
+    for d, n_axes, decomposed in ((92, 3, True), (93, 3, False), (93, 4, True)):
+        done.clear()
+        scatter_axes(np.diag(0.8 ** np.arange(d)), n_axes)
+        assert done == [d] * decomposed
+
+
+def test_the_block_of_an_iteration():
+    """Twenty columns more than axes are wanted, those known among them."""
+    known = np.eye(50)[:, :5]
+    assert module._block(50, 3, None).shape == (50, 23)
+    block = module._block(50, 3, known)
+    assert block.shape == (50, 23)
+    np.testing.assert_array_equal(block[:, :5], known)
+    np.testing.assert_array_equal(module._block(50, 3, np.eye(50)), np.eye(50))
+    # As long as the known ones, which have length one.
+    np.testing.assert_allclose(np.linalg.norm(block[:, 5:], axis=0), 1.0, atol=0.4)
