@@ -299,3 +299,12 @@ def test_columns_without_noise_and_columns_that_do_not_vary():
         assert np.abs(contributions(pca, new.astype(dtype)).cell[:, 4]).max() < 1e-2
     wide = TL1SubspacePCA(3, random_state=0).fit(X[:10])
     assert np.isfinite(contributions(wide, new).cell).all()
+
+
+def test_a_row_has_at_most_five_suspects():
+    """With more of them it is the row that is bad."""
+    wide = np.random.default_rng(1).normal(size=(200, 20))
+    pca, row = PCA(2).fit(wide), wide[:1].copy()
+    row[0, :8] += 50.0 * np.array([1, -1, 1, 1, -1, -1, 1, -1])
+    assert len(suspects(pca, row)) == 5
+    assert len(suspects(pca, row, most=8)) == 8
