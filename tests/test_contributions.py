@@ -11,7 +11,6 @@ from sklearn.preprocessing import MinMaxScaler, PowerTransformer, RobustScaler, 
 from support import ESTIMATORS, gaussian, name, with_components
 from tl1pca import EulerPCA, L1ReconstructionPCA, TL1CellPCA, TL1SubspacePCA
 from tl1pca._contributions import RowModel, _limit, suspect_cells
-from tl1pca._noise import column_noise, moderated
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import contributions, distances, suspects
 
@@ -290,38 +289,6 @@ def test_cells_are_conditional_residuals_where_the_noise_differs():
     np.testing.assert_allclose(model.diagonals(near[:1])[0], np.diag(M))
 
 
-def test_bad_cells_of_trusted_rows_do_not_widen_their_column():
-    rng = np.random.default_rng(0)
-    E = rng.normal(size=(400, 12)) * np.linspace(0.5, 1.5, 12)
-    spoiled = E.copy()
-    spoiled[:32, 3] += 6.0 * rng.choice([-1, 1], size=32)
-    C = np.zeros((1, 12))
-    C[0, 0] = 1.0
-    clean, found = (column_noise(A - A @ C.T @ C, C, 1.0, 0.0) for A in (E, spoiled))
-    np.testing.assert_allclose(found, clean, rtol=0.1)
-    np.testing.assert_allclose(clean[1:], np.linspace(0.5, 1.5, 12)[1:] ** 2, rtol=0.25)
-
-
-def test_too_many_components_leave_the_noise_of_the_columns_equal():
-    """Six columns of two directions: three numbers cannot tell six."""
-    E = np.random.default_rng(0).normal(size=(200, 6)) * [1, 2, 3, 1, 2, 3]
-    C = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 4)))[0].T
-    R = E - E @ C.T @ C
-    assert column_noise(R, C, 0.9, 0.0) == pytest.approx((R**2).sum() / (0.9 * 200 * 2))
-
-
-def test_variances_are_drawn_together_by_chance_alone():
-    rng = np.random.default_rng(0)
-    same = rng.chisquare(20, size=200) / 20
-    assert moderated(same, np.full(200, 20.0)).std() < 0.1 * same.std()
-    true = 8 / rng.chisquare(8, size=200)
-    found = moderated(true * same, np.full(200, 20.0))
-    assert np.mean(np.log(found / true) ** 2) < 0.95 * np.mean(np.log(same) ** 2)
-    with_none = moderated(np.append(true * same, 1e-30), np.full(201, 20.0), 1e-20)
-    np.testing.assert_allclose(with_none[:-1], found)
-    assert with_none[-1] > 0
-
-
 def test_columns_without_noise_and_columns_that_do_not_vary():
     X, new, *_ = unequal_noise(200, 12, 0)
     X[:, 4], new[:, 4] = 7.0, 7.0
@@ -332,3 +299,12 @@ def test_columns_without_noise_and_columns_that_do_not_vary():
         assert np.abs(contributions(pca, new.astype(dtype)).cell[:, 4]).max() < 1e-2
     wide = TL1SubspacePCA(3, random_state=0).fit(X[:10])
     assert np.isfinite(contributions(wide, new).cell).all()
+
+
+def test_a_row_has_at_most_five_suspects():
+    """With more of them it is the row that is bad."""
+    wide = np.random.default_rng(1).normal(size=(200, 20))
+    pca, row = PCA(2).fit(wide), wide[:1].copy()
+    row[0, :8] += 50.0 * np.array([1, -1, 1, 1, -1, -1, 1, -1])
+    assert len(suspects(pca, row)) == 5
+    assert len(suspects(pca, row, most=8)) == 8

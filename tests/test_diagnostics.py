@@ -11,6 +11,8 @@ from tl1pca._subspace import Subspace, row_lengths, score_distances
 from tl1pca.diagnostics import (
     Cutoffs,
     Flag,
+    _noise_dimension,
+    _training,
     cutoffs,
     diagnose,
     distances,
@@ -24,6 +26,7 @@ from tl1pca.diagnostics import (
     rows_for_flags,
 )
 from tl1pca.rows import DenseRows
+from tl1pca.statistics import effective_dimension
 
 X = gaussian(300, 6)
 
@@ -212,3 +215,113 @@ def test_a_row_beyond_the_largest_number_is_the_largest():
     np.testing.assert_allclose(found[1:], [[1.02e308, 1.36e308], [-1.02e308, -1.36e308]])
     steep = Subspace(np.zeros(1), np.array([[4.0]]), np.ones(1)).rows(DenseRows(np.array([[1e308]])))
     assert steep[0, 0] == np.finfo(float).max
+
+
+def test_a_known_subspace_has_one_limit_however_far_a_row_lies():
+    assert orthogonal_limit(np.array([0.0, 1e154, 1e300]), Cutoffs(3.0, 2.0)).tolist() == [2.0] * 3
+    assert orthogonal_limit(np.array([1e300]), Cutoffs(3.0, 2.0, tilt=50.0))[0] == pytest.approx(4.0)
+
+
+def test_labels_change_at_the_limit():
+    assert labels(np.array([3.0, 3.1]), np.zeros(2), Cutoffs(3.0, 3.0)).tolist() == [1, -1]
+    assert labels(np.zeros(2), np.array([3.0, 3.1]), Cutoffs(3.0, 3.0)).tolist() == [1, -1]
+
+
+def test_lengths_near_the_ends_of_the_range():
+    np.testing.assert_allclose(row_lengths(np.full((1, 4), 1.2e154)), 2.4e154)
+    small = np.array([[2e-154, 0.0], [3e-160, 4e-160]])
+    np.testing.assert_allclose(row_lengths(small), [2e-154, 5e-160], rtol=1e-12)
+
+
+def test_score_distances_in_any_units():
+    np.testing.assert_allclose(score_distances(np.array([[3e-15, 8e-15]]), np.array([1e-30, 4e-30])), 5.0)
+    np.testing.assert_allclose(score_distances(np.array([[3e15, 8e15]]), np.array([1e30, 4e30])), 5.0)
+
+
+def test_orthonormal_components_are_their_own_basis():
+    C = np.linalg.qr(np.random.default_rng(2).normal(size=(5, 2)))[0].T
+    np.testing.assert_array_equal(Subspace(np.zeros(5), C, np.ones(2))._basis, C.T)
+    bent = np.array([C[0], C[1] + 0.01 * C[0]])
+    basis = Subspace(np.zeros(5), bent, np.ones(2))._basis
+    np.testing.assert_allclose(basis.T @ basis, np.eye(2), atol=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_components_that_depend_on_each_other_span_a_smaller_subspace(unit):
+    rng = np.random.default_rng(3)
+    two = rng.normal(size=(2, 6))
+    C = unit * np.vstack([two, two[0] + two[1]])
+    rest = (X - 1.0) - (X - 1.0) @ np.linalg.pinv(two) @ two
+    found = Subspace(np.ones(6), C, np.ones(3)).distances(DenseRows(X))[1]
+    np.testing.assert_allclose(found, np.linalg.norm(rest, axis=1), rtol=1e-9)
+
+
+def test_scores_of_rows_with_missing_entries_are_those_of_the_others():
+    C = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 2)))[0].T
+    subspace = Subspace(np.ones(6), C, np.ones(2), missing=True)
+    holes = X[:20].copy()
+    holes[np.arange(20), np.arange(20) % 6] = np.nan
+    found, (_, od) = subspace.scores(DenseRows(holes)), subspace.distances(DenseRows(holes))
+    for i, row in enumerate(holes):
+        there = ~np.isnan(row)
+        t = np.linalg.lstsq(C.T[there], row[there] - 1.0, rcond=None)[0]
+        np.testing.assert_allclose(found[i], t, atol=1e-8)
+        left = np.linalg.norm(row[there] - 1.0 - t @ C[:, there])
+        assert od[i] == pytest.approx(left)
+    with pytest.raises(ValueError, match="NaN"):
+        Subspace(np.ones(6), C, np.ones(2)).scores(DenseRows(holes))
+
+
+def test_angles_near_the_ends_of_their_range_and_of_unequal_subspaces():
+    t = np.radians(1e-7)
+    right = principal_angles([[1.0, 0.0]], [[np.sin(t), np.cos(t)]])[0]
+    assert 90.0 - right == pytest.approx(1e-7, rel=1e-6)
+    large, small = np.eye(5)[:3], np.array([[1.0, 0.0, 0.0, 1e-3, 0.0]])
+    for pair in ((large, small), (small, large)):
+        assert principal_angles(*pair) == pytest.approx([np.degrees(np.arctan(1e-3))], rel=1e-9)
+
+
+class Kept:
+    """What `limits` needs of an estimator that keeps its training rows."""
+
+    def __init__(self, n, k, d, in_fit, noise_dimension=None):
+        self.components_, self.mean_ = np.eye(k, d), np.zeros(d)
+        self.explained_variance_ = np.ones(k)
+        self.score_distances_, self.orthogonal_distances_ = np.ones(n), np.linspace(1, 2, n)
+        self.weights_ = (np.arange(n) < in_fit) * 0.5
+        if noise_dimension is not None:
+            self.noise_dimension_ = noise_dimension
+
+
+def test_the_least_rows_of_a_limit():
+    assert _training(Kept(20, 2, 6, 5), None).n_rows == 5
+    with pytest.raises(ValueError, match="4 rows in the fit are too few"):
+        _training(Kept(20, 2, 6, 4), None)
+
+
+def test_the_noise_has_no_more_directions_than_are_left():
+    assert _training(Kept(20, 2, 6, 20, 2.5), None).noise_dimension == 2.5
+    assert _training(Kept(20, 2, 6, 20, 9.0), None).noise_dimension == 4.0
+    assert _training(Kept(20, 2, 6, 20), None).noise_dimension == 4.0  # not told
+    assert _training(Kept(20, 2, 2, 20), None).noise_dimension == 1.0
+
+
+def test_directions_of_the_noise_of_given_rows():
+    rows = 5.0 + gaussian(30, 6) * [4.0, 3.0, 1.0, 1.0, 0.5, 0.2]
+    pca = PCA(2).fit(rows)
+    fitted = np.arange(30) < 25
+    rest = rows[fitted] - pca.inverse_transform(pca.transform(rows[fitted]))
+    assert _noise_dimension(pca, rows, fitted) == pytest.approx(effective_dimension(rest, 3 / 25))
+    regular = diagnose(pca, rows).flags == 0
+    found = _training(pca, rows)
+    assert found.noise_dimension == pytest.approx(_noise_dimension(pca, rows, regular))
+    np.testing.assert_array_equal(found.fitted, regular)
+    cells = TL1CellPCA(2).fit(rows)
+    assert np.isnan(_noise_dimension(cells, rows, fitted))  # its distances are no lengths
+
+
+def test_limits_without_rows_of_their_own_are_those_of_the_rows_at_hand():
+    class Limits:
+        cutoffs_ = Cutoffs(1.0, 1.0)
+
+    assert rows_behind(Limits(), 7) == 7

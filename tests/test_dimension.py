@@ -1,14 +1,22 @@
 import numpy as np
 import pytest
+from scipy.special import digamma
 
 from tl1pca.dimension import (
+    NULL_DEVIATIONS,
+    Count,
+    CrossValidation,
     TrustedRows,
+    _overlooked,
     choose_dimension,
+    columns_of_their_own,
+    common,
     cross_validation,
     largest_count,
     needed,
     parallel_analysis,
     predicted_cell_errors,
+    principal_axes,
     shared_direction,
 )
 
@@ -144,3 +152,186 @@ def test_tiny_tables(shape):
     assert 1 <= choose_dimension(lambda _: rows, most) <= most
     constant = TrustedRows(np.ones(shape))
     assert choose_dimension(lambda _: constant, most) == 1
+
+
+# ---------------------------------------------------------------- the parts, where their answer changes
+def exact_rows(variances, n=400, seed=0):
+    """Rows with exactly these variances along the columns, about a mean of their own."""
+    A = np.random.default_rng(seed).normal(size=(n, len(variances)))
+    Q = np.linalg.qr(A - A.mean(axis=0))[0]
+    return 7.0 + Q * np.sqrt((n - 1) * np.asarray(variances))
+
+
+def test_the_largest_count():
+    assert [largest_count(*shape) for shape in ((10, 100), (100, 5), (9, 4), (2, 2), (1, 1))] == [
+        3,
+        4,
+        3,
+        1,
+        1,
+    ]
+
+
+@pytest.mark.parametrize("shape", [(30, 8), (8, 30), (8, 8)])
+@pytest.mark.parametrize("most", [None, 1, 3])
+def test_principal_axes(shape, most):
+    A = np.random.default_rng(1).normal(size=shape)
+    A -= A.mean(axis=0)
+    values, axes = principal_axes(A, most)
+    rank = min(most or 99, 8, shape[0] - 1 if shape[1] > shape[0] else 8)
+    np.testing.assert_allclose(values, np.linalg.svd(A)[1][:rank] ** 2 / (shape[0] - 1), atol=1e-9)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(rank), atol=1e-9)
+    np.testing.assert_allclose((A @ axes).var(axis=0, ddof=1), values, atol=1e-9)
+
+
+def test_components_that_hold_a_share():
+    rows = TrustedRows(exact_rows([60.0, 30.0, 9.5, 0.5]))
+    assert [needed(rows, share) for share in (0.5, 0.6, 0.61, 0.9, 0.91)] == [1, 1, 2, 2, 3]
+    assert needed(rows) == 3
+    assert needed(TrustedRows(exact_rows([60.0, 30.0, 8.5, 1.5]))) == 4
+
+
+def test_a_component_of_most_rows_is_wider_than_noise_can_be():
+    """In the place of the last of two components, noise would have no more than (1 + sqrt(d/n))^2."""
+    n, d = 2000, 40
+    edge = (1 + np.sqrt((d - 2) / (n - 3))) ** 2
+    for width, wanted in ((1.15, 2), (0.87, 1)):
+        X = exact_rows([50.0, width * edge] + [1.0] * (d - 2), n)
+        assert common(TrustedRows(X), 2) == wanted
+        assert common(TrustedRows(1e3 * X), 2) == wanted
+    few = exact_rows([500.0] + [1.0] * (d - 1), n)
+    few[:100, 5] += 30.0  # a line of few rows
+    assert common(TrustedRows(few), 2) == 1
+    assert common(TrustedRows(np.random.default_rng(0).normal(size=(4, 2))), 9) <= 2
+
+
+def own_columns(scale, others, unit=1.0, ends=False):
+    """Components of single columns of a given variance, of which cross-validation sees none, turned three."""
+    d, n = 14, 3000
+    X = exact_rows([scale] * 3 + [1.0] * 11, n)
+    if others:  # a component that most columns share
+        X[:, 3:] += np.sqrt(others) * np.random.default_rng(5).normal(size=(n, 1))
+    turned = np.ones(4 if ends else d)
+    first = 1 if others else 0
+    turned[3 + first if not ends else 3] = 0.5
+    errors = np.ones(d)
+    errors[first] = 0.5
+    return columns_of_their_own(TrustedRows(unit * X), CrossValidation(errors, errors, turned))
+
+
+def test_what_a_column_needs_to_be_a_component():
+    for unit in (1e-3, 1.0, 1e3):
+        assert own_columns(4.3, 0, unit) == 3
+        assert own_columns(3.7, 0, unit) == 0  # four times the variance of the noise
+    assert own_columns(4.3, 0, ends=True) == 0  # no noise is left that all columns share
+    assert own_columns(8.0, 9.0) == 0  # a column as columns mostly are
+    assert own_columns(12.0, 9.0) == 3
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_a_direction_is_shared_with_as_much_signal_as_noise(unit):
+    for width, wanted in ((2.4, True), (1.65, False)):
+        X = unit * exact_rows([50.0, 40.0, width] + [1.0] * 9, 2000)
+        others = X.copy()
+        others[:300, 2] += 30.0 * unit
+        assert shared_direction(TrustedRows(X), TrustedRows(others), 2) == wanted
+
+
+def test_rows_that_a_fold_holds_out_have_no_part_in_the_direction():
+    """Few rows in many columns: their noise would be a direction that they share."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20, 200))
+    assert not shared_direction(TrustedRows(X), TrustedRows(X), 1)
+
+
+def test_how_many_components_are_validated():
+    def length(n, d, most=99):
+        return len(cross_validation(TrustedRows(np.random.default_rng(0).normal(size=(n, d))), most).errors)
+
+    assert length(40, 6) == 6  # none, and up to d - 1
+    assert length(40, 6, 3) == 4
+    assert length(8, 100) == 7  # without a row and its mean six are left
+    assert length(12, 100) == 10  # without two rows
+
+
+def test_errors_of_noise_are_its_deviation_in_any_coordinates():
+    """The geometric mean over rows of a chi of d degrees of freedom."""
+    X = 2.0 * np.random.default_rng(4).normal(size=(300, 50)) + 9.0
+    found = cross_validation(TrustedRows(X), 3)
+    right = 2.0 * np.sqrt(np.exp(digamma(25.0)) / 25.0)
+    np.testing.assert_allclose([found.errors[0], found.turned[0]], right, rtol=0.01)
+    assert found.turned == pytest.approx(found.errors, rel=0.02)
+
+
+def test_the_spread_of_an_error_is_that_of_its_difference_to_the_smallest():
+    spreads, differences = [], []
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        X = 6.0 * rng.normal(size=(40, 1)) * np.ones(8) / np.sqrt(8) + rng.normal(size=(40, 8))
+        found = cross_validation(TrustedRows(X), 2)
+        assert found.spread[found.count] == 0.0
+        spreads.append(found.spread[0] / found.errors[0])
+        differences.append(np.log(found.errors[0] / found.errors.min()))
+    assert np.mean(spreads) == pytest.approx(np.std(differences), rel=0.4)
+
+
+def test_cells_of_a_constant_table_have_no_error():
+    found = cross_validation(TrustedRows(np.full((30, 4), 3.0)), 2)
+    assert np.isfinite(found.errors).all()
+    assert found.count == 0
+
+
+def test_a_column_that_a_component_consists_of_is_predicted_by_its_mean():
+    A = np.random.default_rng(0).normal(size=(5, 4))
+    *_, last = predicted_cell_errors(A, np.eye(4)[:, :1])
+    np.testing.assert_array_equal(last, A)
+
+
+def test_how_many_eigenvalues_are_compared():
+    def shapes(n, d, most=99, first=0):
+        rows = TrustedRows(np.random.default_rng(0).normal(size=(n, d)))
+        found = parallel_analysis(rows, most, first=first, n_flips=3)
+        return [len(part) for part in (found.eigenvalues, found.spread, found.null, found.null_limit)]
+
+    assert shapes(30, 6) == [5] * 4
+    assert shapes(5, 40) == [3] * 4
+    assert shapes(30, 6, 3) == [3] * 4
+    assert shapes(30, 6, 4, first=2) == [2] * 4
+
+
+@pytest.mark.parametrize(("n", "d"), [(25, 12), (12, 25)])
+def test_the_null_after_components_is_that_of_noise(n, d):
+    """Two components take degrees of freedom of few rows and columns, which the null makes good."""
+    ratios, limits = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = (rng.normal(size=(n, 2)) * 100.0) @ np.linalg.qr(rng.normal(size=(d, 2)))[0].T
+        found = parallel_analysis(TrustedRows(X + rng.normal(size=(n, d))), 3, first=2, seed=seed)
+        ratios.append(found.eigenvalues[0] / found.null[0])
+        limits.append((found.null_limit[0] - found.null[0]) / found.null[0])
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.1)
+    assert np.mean(limits) == pytest.approx(NULL_DEVIATIONS * np.std(ratios), rel=0.3)
+
+
+def test_the_spread_of_an_eigenvalue_of_normal_scores():
+    X = np.random.default_rng(0).normal(size=(4000, 3)) * [5.0, 2.0, 0.5]
+    found = parallel_analysis(TrustedRows(X), 2, n_flips=2)
+    np.testing.assert_allclose(found.spread, found.eigenvalues * np.sqrt(2 / 4000), rtol=0.1)
+
+
+def test_what_a_fit_may_have_overlooked():
+    """2 % more rows of the next fit, with more components, in a direction that all share."""
+    X = exact_rows([50.0, 40.0, 20.0] + [1.0] * 9, 1000)
+
+    def overlooked(more, count):
+        here = Count(TrustedRows(X[more:], index=np.arange(more, 1000)), 2, 2)
+        return _overlooked(here, Count(TrustedRows(X), count, count), 2)
+
+    assert overlooked(30, 3)
+    assert not overlooked(30, 2)
+    assert not overlooked(15, 3)
+
+
+def test_small_errors_about_a_large_mean():
+    X = 1e9 + 1e-3 * np.random.default_rng(0).normal(size=(100, 10))
+    assert cross_validation(TrustedRows(X), 1).errors[0] == pytest.approx(1e-3, rel=0.1)

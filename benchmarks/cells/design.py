@@ -24,7 +24,7 @@ CELLS = {"one-sided 20": (20.0, 20.0, False), "signed 8": (8.0, 8.0, True), "spr
 SMALL_CELLS = {"one-sided 5": (5.0, 5.0, False), "one-sided 3": (3.0, 3.0, False)}
 ROWS = ("cluster", "line", "scattered")
 SEEDS = (0, 1, 2, 3, 4, 5, 6)
-UNTOUCHED = (100, 101, 102)
+UNTOUCHED = (900, 901, 902)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ import pytest
 
 from support import gaussian, subspace_angle
 from tl1pca.rows import DenseRows
+from tl1pca.solvers import axes as module
 from tl1pca.solvers import principal_axes, scatter_axes, span, spherical_axes
-from tl1pca.solvers.axes import _subspace_iteration, port_axes, row_axes
+from tl1pca.solvers.axes import _subspace_iteration, port_axes, row_axes, symmetric_axes
 
 X = gaussian(60, 5, seed=2)
 V = np.random.default_rng(0).uniform(0.2, 3.0, size=60)
@@ -133,3 +134,86 @@ def test_the_span_of_rows(shape):
     X = rng.normal(size=(shape[0], 3)) @ rng.normal(size=(3, shape[1]))
     assert span(DenseRows(X)) == 3
     assert span(DenseRows(np.zeros(shape))) == 0
+
+
+@pytest.mark.parametrize("shape", [(40, 6), (6, 40), (30, 30)])
+def test_axes_of_few_rows_or_columns(shape):
+    A = gaussian(*shape, seed=7, decay=0.8)
+    for n_axes in (1, 3, 5):
+        values, axes = row_axes(A, n_axes)
+        np.testing.assert_allclose(values, np.linalg.svd(A)[1][:n_axes] ** 2, rtol=1e-9)
+        np.testing.assert_allclose(axes.T @ axes, np.eye(n_axes), atol=1e-10)
+        np.testing.assert_allclose(np.linalg.norm(A @ axes, axis=0) ** 2, values, rtol=1e-9)
+
+
+def test_all_axes_of_a_scatter_ascend():
+    C = X.T @ X
+    values, axes = symmetric_axes(C)
+    assert (np.diff(values) >= 0).all()
+    np.testing.assert_allclose((axes * values) @ axes.T, C, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_spherical_axes_of_up_to_88_columns_are_exact_in_any_units(unit):
+    rows = gaussian(200, 80, seed=3, decay=0.97)
+    U = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    same_axes(spherical_axes(DenseRows(unit * rows), 2), eigenvectors(U.T @ U, 2))
+
+
+def test_a_direction_that_squares_would_hide_counts_in_the_span_of_few_rows():
+    rows = gaussian(40, 5, seed=8)
+    rows[:, 4] *= 1e-9
+    assert span(DenseRows(rows)) == span(DenseRows(rows.T)) == 5
+
+
+def test_an_iteration_is_bounded():
+    """A flat spectrum does not converge; the bound holds up to the degree of the last polynomial."""
+    done = []
+
+    def apply(Q):
+        done.append(1)
+        return np.linspace(1.0, 2.0, 300)[:, None] * Q
+
+    start = np.random.default_rng(0).normal(size=(300, 25))
+    _, Q, error = _subspace_iteration(apply, start, 5, 12)
+    assert 12 <= len(done) <= 12 + 10
+    assert error > 1e-9
+    np.testing.assert_allclose(Q.T @ Q, np.eye(25), atol=1e-10)
+
+
+@pytest.mark.parametrize("unit", [1e-10, 1e10])
+def test_the_span_has_no_units(unit):
+    rng = np.random.default_rng(9)
+    rows = unit * rng.normal(size=(30_000, 3)) @ rng.normal(size=(3, 40))
+    assert span(DenseRows(rows)) == 3
+
+
+def test_the_smaller_scatter_is_decomposed_and_none_for_few_axes(monkeypatch):
+    sizes, inner = [], module.scatter_axes
+    monkeypatch.setattr(module, "scatter_axes", lambda C, *more: sizes.append(C.shape) or inner(C, *more))
+    rng = np.random.default_rng(10)
+    for shape, n_axes, formed in (((6, 40), 2, [(6, 6)]), ((40, 6), 2, [(6, 6)]), ((200, 300), 3, [])):
+        sizes.clear()
+        row_axes(rng.normal(size=shape) * 0.9 ** np.arange(shape[1]), n_axes)
+        assert sizes == formed
+
+
+def test_few_axes_of_a_large_scatter_need_no_decomposition(monkeypatch):
+    done, inner = [], module.linalg.eigh
+    monkeypatch.setattr(module.linalg, "eigh", lambda C, **how: done.append(len(C)) or inner(C, **how))
+    for d, n_axes, decomposed in ((92, 3, True), (93, 3, False), (93, 4, True)):
+        done.clear()
+        scatter_axes(np.diag(0.8 ** np.arange(d)), n_axes)
+        assert done == [d] * decomposed
+
+
+def test_the_block_of_an_iteration():
+    """Twenty columns more than axes are wanted, those known among them."""
+    known = np.eye(50)[:, :5]
+    assert module._block(50, 3, None).shape == (50, 23)
+    block = module._block(50, 3, known)
+    assert block.shape == (50, 23)
+    np.testing.assert_array_equal(block[:, :5], known)
+    np.testing.assert_array_equal(module._block(50, 3, np.eye(50)), np.eye(50))
+    # As long as the known ones, which have length one.
+    np.testing.assert_allclose(np.linalg.norm(block[:, 5:], axis=0), 1.0, atol=0.4)

@@ -53,6 +53,69 @@ def test_noise_variance(shape):
     assert noise_variance(np.outer(np.arange(9.0), np.ones(4)), 1) < 1e-9
 
 
+def test_noise_variance_is_the_median_of_what_is_left():
+    """Over the median of the law of Marchenko and Pastur: about 1 - r/3, or r - 1/3 of wide rows, r = d/m."""
+    rng = np.random.default_rng(1)
+    for m, d, k in ((7, 3, 1), (7, 4, 1), (9, 9, 2), (5, 8, 1), (5, 12, 1), (6, 20, 0)):
+        A = rng.normal(size=(m, d))
+        left = np.linalg.svd(A - A.mean(axis=0))[1][: min(d, m - 1)][k:] ** 2 / (m - 1)
+        ratio = d / m
+        factor = 1 - ratio / 3 if ratio <= 1 else ratio - 1 / 3
+        assert noise_variance(A, k) == pytest.approx(np.median(left) / factor)
+        assert noise_variance(A + 50.0, k) == pytest.approx(np.median(left) / factor)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_rows_on_a_plane_have_the_noise_of_rounding(unit):
+    A = unit * np.outer(np.arange(9.0), np.ones(4))
+    first = np.cov(A.T).trace()
+    assert 1e-15 * first < noise_variance(A, 1) < 1e-13 * first
+
+
+class Counted(DenseRows):
+    """Rows that note how they are used."""
+
+    def __init__(self, X, mean=None, notes=None):
+        super().__init__(X, mean)
+        self.notes = [] if notes is None else notes
+
+    def shifted(self, center):
+        return Counted(self._X, center, self.notes)
+
+    def gather_rows(self, index):
+        self.notes.append(("gathered", len(index)))
+        return super().gather_rows(index)
+
+    def pullback(self, Z):
+        self.notes.append(("pulled back", Z.shape[1]))
+        return super().pullback(Z)
+
+
+def test_what_a_span_costs():
+    """300 rows for its center, one row for each axis, and two products with all of them."""
+    X = low_rank(0, 620, 400)[0]
+    rows = Counted(X + 9.0)
+    span = leading_span(rows, np.zeros(400, dtype=bool), 3)
+    assert rows.notes == [("gathered", 300), ("gathered", 100), ("pulled back", 100), ("pulled back", 100)]
+    # A median of 300 standard normal values is off by 1.25/sqrt(300).
+    assert (
+        np.abs(span.center - np.median(X + 9.0, axis=0)).max() < 5 * 1.25 / np.sqrt(300) * X.std(axis=0).max()
+    )
+
+
+def test_muted_columns_have_no_say_in_a_span():
+    X = low_rank(1, 400, 400)[0]
+    muted = np.arange(400) % 100 == 7
+    other = X.copy()
+    other[:, muted] *= 1e3
+    one, two = (leading_span(DenseRows(A), muted, 3) for A in (X, other))
+    np.testing.assert_array_equal(one.axes, two.axes)
+    np.testing.assert_array_equal(one.rows.outside, two.rows.outside)
+    np.testing.assert_allclose(one.axes[muted], 0.0, atol=1e-12)
+    assert not one.muted.any()
+    assert leading_span(DenseRows(X[:40, :40]), muted[:40], 3).muted.sum() == 1  # without a span they stay
+
+
 class TestFits:
     @staticmethod
     def draw(seed, n=420, d=500, line=False):

@@ -1,8 +1,11 @@
 """Every part of the robust subspace: what it is for, and that the result is worse without it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import fdtri
+from scipy.stats import chi2
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 
@@ -12,13 +15,32 @@ from tl1pca.datasets import make_contaminated
 from tl1pca.objectives import ResidualScale
 from tl1pca.rows import DenseRows
 from tl1pca.solvers.outlyingness import canonical_order, grown_halves, least_outlying, separated_rows
-from tl1pca.solvers.plane import free_distances, score_cutoff, upper_stretch, weighted_plane
+from tl1pca.solvers.plane import (
+    fit_limit,
+    free_distances,
+    plane_distances,
+    score_cutoff,
+    upper_stretch,
+    weighted_plane,
+)
 from tl1pca.solvers.subspace import (
+    Ball,
+    _without_far,
+    assess,
     concentrate,
     discrete_columns,
     judging_dimension,
+    left_over,
+    leverage_ball,
+    reach_share,
     representative_rows,
+    reweighted,
+    rounding_length,
+    start_rows,
+    subset_size,
+    tl1_steps,
 )
+from tl1pca.statistics import effective_dimension
 
 OUT, PLANE, FIT = (f"tl1pca.solvers.{name}." for name in ("outlyingness", "plane", "subspace"))
 
@@ -345,6 +367,321 @@ class TestParts:
         np.testing.assert_allclose(objective.weights(r), (1 + (r / s) ** 2) ** -2.0)
         few = ResidualScale(DenseRows(np.zeros((10, 1))), floor=0.1)
         assert few.value_of_distances(np.r_[np.full(6, 0.1), np.ones(4)]) == 0.0
+
+
+class TestNumbers:
+    """The numbers behind a fit, at the places where they change."""
+
+    def test_trusted_rows_are_a_majority(self):
+        wanted = {
+            (10, 0.3): 7,
+            (10, 0.49): 6,
+            (10, 0.5): 6,
+            (11, 0.5): 6,
+            (3, 0.9): 2,
+            (1, 0.5): 1,
+            (2, 0.5): 2,
+        }
+        assert {given: subset_size(*given) for given in wanted} == wanted
+
+    def test_rounding_is_a_share_of_the_longest_trusted_row(self):
+        rows = np.diag([5.0, 1.0, 3.0, 2.0, 4.0])
+        assert rounding_length(DenseRows(rows), 3) == pytest.approx(3e-11)
+        rows[[1, 2, 3]] = 0.0
+        assert rounding_length(DenseRows(rows), 3) == pytest.approx(5e-11)
+
+    def test_start_rows(self):
+        """0.6 of the trusted ones, or five for every axis as far as there are so many."""
+        order = np.arange(200)[::-1]
+        assert [len(start_rows(order, 101, q)) for q in (3, 12, 15, 30)] == [60, 60, 75, 101]
+        assert start_rows(order, 101, 3)[0] == 199
+
+    def test_a_share_of_the_variance_is_reached(self):
+        variances = np.array([4.0, 3.0, 2.0, 1.0])
+        reached = [reach_share(variances, 10.0, share) for share in (0.1, 0.4, 0.41, 0.7, 0.71, 0.99, 1.0)]
+        assert reached == [1, 1, 2, 2, 3, 4, 4]
+        assert reach_share(variances, 20.0, 0.9) == 4  # more than they hold
+        assert [reach_share(variances, 10.0, k) for k in (1, 3, 9)] == [1, 3, 4]
+
+    @pytest.mark.parametrize(("n", "most"), [(20, 5), (100, 10)])
+    def test_few_values_are_at_most_ten_and_a_fourth_of_the_rows(self, n, most):
+        def column(values):
+            """Most rows share the first value; the others come in turn."""
+            out = np.zeros(n)
+            out[: int(0.4 * n)] = 1 + np.arange(int(0.4 * n)) % (values - 1)
+            return out
+
+        X = np.column_stack([column(most), column(most + 1), np.arange(n), np.arange(n) ** 2])
+        assert discrete_columns(DenseRows(X)).tolist() == [True, False, False, False]
+
+    def test_the_shares_of_a_value_that_make_a_column_discrete(self):
+        X = np.arange(100.0)[:, None] < [49, 50, 5, 4]  # zeros: 51, 50, 95 and 96 of 100
+        others = np.random.default_rng(0).normal(size=(100, 4))
+        found = discrete_columns(DenseRows(np.hstack([X, others])))
+        assert found.tolist() == [True, False, True, False] + [False] * 4
+        # At most half of the columns, as one value hides nothing then.
+        assert discrete_columns(DenseRows(np.hstack([X[:, [0, 2]], others[:, :2]]))).sum() == 2
+        assert discrete_columns(DenseRows(np.hstack([X[:, [0, 2]], others[:, :1]]))).sum() == 0
+
+    def test_representative_rows_of_many(self):
+        rows = DenseRows(np.random.default_rng(0).normal(size=(700, 2)))
+        some = representative_rows(rows, 100, np.random.RandomState(0))  # 500 of them are drawn first
+        assert len(np.unique(some)) == 100
+        assert some.max() >= 500
+        assert not np.array_equal(some, representative_rows(rows, 100, np.random.RandomState(1)))
+        few = DenseRows(rows.array()[:500])
+        one, two = (representative_rows(few, 100, np.random.RandomState(seed)) for seed in (0, 1))
+        np.testing.assert_array_equal(one, two)  # up to five times as many hang on no draw
+
+    def test_what_a_plane_leaves(self):
+        X, _, _ = low_rank(0)
+        plane = weighted_plane(DenseRows(X), np.ones(200), 3)
+        rest = left_over(X, plane)
+        np.testing.assert_allclose(rest @ plane.W, 0.0, atol=1e-9)
+        np.testing.assert_allclose((X - plane.center - rest) @ plane.W @ plane.W.T, X - plane.center - rest)
+
+    def test_the_noise_of_the_rows_kept_tells_its_dimension(self):
+        X, _, rng = low_rank(0, n=40, d=12, r=2)
+        X[:, :3] += 2.0 * rng.normal(size=(40, 3))
+        pca = TL1SubspacePCA(2).fit(X)
+        kept = X[pca.weights_ > 0] - pca.mean_
+        C = pca.judging_components_
+        right = effective_dimension(kept - kept @ C.T @ C, (1 + len(C)) / len(kept))
+        assert pca.noise_dimension_ == pytest.approx(right)
+
+    def test_rows_beyond_a_gap_and_too_far_out_leave(self):
+        """Three times the rows of the plane is what a squared score distance may weigh."""
+        sd, beyond = np.array([5.0, 6.0, 6.0, 5.0]), np.array([0.0, 0.0, 1.0, 1.0])
+        assert _without_far(10, np.ones(4), sd, beyond).tolist() == [1.0, 0.0, 1.0, 1.0]
+        assert _without_far(10, np.zeros(4), sd, beyond).tolist() == [0.0] * 4
+
+    def test_never_fewer_than_the_trusted_rows_are_kept(self):
+        """Of heavy tails the limit of normal noise would keep fewer."""
+        X = np.random.default_rng(0).standard_cauchy(size=(200, 6))
+        rows = DenseRows(X)
+        plane = weighted_plane(rows, np.ones(200), 2)
+        free = free_distances(200, *plane_distances(rows, plane)[1:])
+        for count in (150, 190):
+            found = assess(rows, plane, None, count, 1e-9)
+            assert found.keep.sum() == max(count, (free <= fit_limit(free, count, 1e-9)).sum())
+        assert found.keep.sum() == 190
+        np.testing.assert_allclose(found.free, free)
+
+    def test_rows_in_a_ball_are_not_kept(self):
+        X, _, _ = low_rank(0)
+        rows, plane = DenseRows(X), weighted_plane(DenseRows(X), np.ones(200), 3)
+        axes = np.linalg.qr(np.random.default_rng(1).normal(size=(20, 2)))[0]
+        inside = (((X - X[7]) @ axes) ** 2).sum(axis=1) <= 6.0
+        assert 10 < inside.sum() < 190
+        without, found = (assess(rows, plane, None, 101, 0.0, b) for b in ((), (Ball(X[7], axes, 6.0),)))
+        np.testing.assert_array_equal(found.keep, without.keep * ~inside)
+
+    def test_reweighting_keeps_the_axes_beside_muted_columns(self):
+        X, Q, _ = low_rank(0)
+        X[:10] += 20.0 * Q[:, 8]
+        muted = np.arange(20) < 2
+        rows, good = DenseRows(X), (np.arange(200) >= 10).astype(float)
+        plane = weighted_plane(rows, good, 3, muted)
+        again, weights, balls = reweighted(rows, plane, good, X[100:160], 101, muted, 1e-9)
+        assert again.W.shape == (20, 5)
+        assert again.live.tolist() == [True] * 3 + [False] * 2
+        assert not balls
+        assert not weights[:10].any()
+        assert weights.sum() > 180
+        np.testing.assert_allclose(again.center, X[weights > 0].mean(axis=0))
+
+
+class TestConcentration:
+    def test_with_few_rows_for_an_axis_the_limit_decides(self):
+        """31 rows are fewer than five for each of eight axes: good rows stay, however many."""
+        X, Q, _ = low_rank(0, n=60, d=30, r=8)
+        X[:6] += 40 * Q[:, 9]
+        order, muted = np.append(np.arange(6, 60), np.arange(6)), np.zeros(30, dtype=bool)
+        keep = np.asarray(concentrate(DenseRows(X), order, 8, 31, muted, 0.0))
+        assert keep.sum() > 45
+        assert not keep[:6].any()
+        assert np.asarray(concentrate(DenseRows(X), order, 6, 31, muted, 0.0)).sum() == 31
+
+    def test_heavy_tails_do_not_leave_too_few(self):
+        X = np.random.default_rng(1).standard_cauchy(size=(60, 12))
+        muted = np.zeros(12, dtype=bool)
+        keep = np.asarray(concentrate(DenseRows(X), np.arange(60), 11, 54, muted, 0.0))
+        assert keep.sum() >= 54
+
+
+class TestJudging:
+    @staticmethod
+    def rows(variances, m=2000, seed=0):
+        """m rows of exactly these variances along the columns."""
+        A = np.random.default_rng(seed).normal(size=(m, len(variances)))
+        Q = np.linalg.qr(A - A.mean(axis=0))[0]
+        return Q * np.sqrt((m - 1) * np.asarray(variances))
+
+    def dimension(self, variances, k, m=2000, count=None, unit=1.0):
+        X = unit * self.rows(variances, m)
+        return judging_dimension(X, DenseRows(X), np.arange(m), k, count or m // 2 + 1)
+
+    @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+    def test_an_axis_is_twice_as_wide_as_noise_would_make_it(self, unit):
+        d, m = 12, 2000
+        noise = 1.0 / (1 - d / m / 3)
+        edge = 2.0 * (1 + np.sqrt((d - 2) / m)) ** 2 * noise
+        for width, wanted in ((1.15, 3), (0.87, 2)):
+            assert self.dimension([50.0, 40.0, width * edge] + [1.0] * 9, 2, unit=unit) == wanted
+
+    def test_the_most_axes(self):
+        strong = [1000.0] * 25 + [1.0] * 40
+        assert self.dimension(strong, 1, 400) == 20
+        assert self.dimension([1000.0] * 10 + [1.0] * 14, 1, 35) == 7  # five rows for each
+        assert self.dimension([1000.0, 900.0, 1.0, 1.0], 1, 200) == 2  # two columns are left to judge by
+
+    @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+    def test_a_minority_lends_no_axis_in_any_units(self, unit):
+        X, Q, _ = low_rank(0, r=5)
+        X[:60] += 20 * Q[:, 6]
+        X *= unit
+        assert judging_dimension(X, DenseRows(X), np.arange(59, 200), 5, 101) == 5
+
+
+class TestSteps:
+    muted = np.zeros(20, dtype=bool)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_the_scale_falls_by_a_thousandth_until_it_settles(self, seed):
+        X = low_rank(seed)[0] * np.random.default_rng(seed).standard_t(2, size=(200, 1))
+        keep = (np.arange(200) < 180).astype(float)
+        plane, weights, path, converged = tl1_steps(DenseRows(X), keep, 3, self.muted, 1e-9)
+        assert converged
+        falls = -np.diff(path) / path[1:]
+        assert (falls[:-1] > 1e-3).all()
+        assert len(path) > 2
+        again = tl1_steps(DenseRows(1000 * X), keep, 3, self.muted, 1e-6)
+        np.testing.assert_allclose(again[2], 1000 * np.array(path), rtol=1e-9)
+        # Weights are those of the scale, for the rows kept alone, the largest one.
+        assert weights.max() == 1.0
+        assert not weights[180:].any()
+        objective = ResidualScale(DenseRows(X[:180]), floor=1e-9)
+        r = plane_distances(DenseRows(X[:180]), plane)[2]
+        assert objective.value_of_distances(r) == pytest.approx(min(path))
+
+    def test_a_bound_on_the_steps(self):
+        X = low_rank(0)[0] * np.random.default_rng(0).standard_t(2, size=(200, 1))
+        full = tl1_steps(DenseRows(X), np.ones(200), 3, self.muted, 1e-9)[2]
+        _, _, path, converged = tl1_steps(DenseRows(X), np.ones(200), 3, self.muted, 1e-9, max_iter=1)
+        assert not converged
+        assert path == full[:2]
+
+    def test_rows_on_a_plane_need_no_step(self):
+        X = np.random.default_rng(0).normal(size=(50, 2)) @ np.eye(2, 20)
+        _, weights, path, converged = tl1_steps(DenseRows(X), np.ones(50), 2, self.muted, 1e-9)
+        assert path == (0.0,)
+        assert converged
+        assert (weights == 1.0).all()
+
+
+class TestLeverage:
+    """A repeated point far out inside the plane."""
+
+    @staticmethod
+    def draw(share, distance, spread=1.0, body=6.0, n=400, d=10):
+        """Rows of two wide axes, the last ones a point; their plane, and the rows that start it."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(n, d)) * np.append([body, body], np.ones(d - 2))
+        m = round(share * n)
+        point = np.append([distance], np.zeros(d - 1))
+        X[n - m :] = point + spread * rng.normal(size=(m, d))
+        rows, good = DenseRows(X), X[: n - m]
+        plane = weighted_plane(rows, (np.arange(n) < n - m).astype(float), 2)
+        found = assess(rows, plane, None, n // 2 + 1, 1e-9)
+        near = np.argsort(((good[:, :2]) ** 2).sum(axis=1))[: int(0.6 * (n // 2 + 1))]
+        return rows, found, good[near], m
+
+    def ball(self, *arguments, count=201, **options):
+        rows, found, start, _ = self.draw(*arguments, **options)
+        return leverage_ball(rows, found, start, count)
+
+    def test_it_is_found_where_it_is(self):
+        rows, found, start, m = self.draw(0.1, 45.0)
+        ball = leverage_ball(rows, found, start, 201)
+        mean = rows.array()[-m:].mean(axis=0)
+        W = found.plane.W
+        np.testing.assert_allclose((ball.center - mean) @ W, 0.0, atol=0.15)
+        noise = np.median(found.free[found.keep > 0] ** 2) / (10 - 2)
+        assert noise == pytest.approx(1.0, rel=0.1)
+        assert ball.radius2 == pytest.approx(8.0 * noise * chi2.ppf(0.99, 2))
+        np.testing.assert_array_equal(ball.axes, W)
+
+    def test_it_moves_with_the_rows(self):
+        rows, found, start, _ = self.draw(0.1, 45.0)
+        ball = leverage_ball(rows, found, start, 201)
+        moved = DenseRows(rows.array() + 300.0)
+        plane = replace(found.plane, center=found.plane.center + 300.0)
+        again = leverage_ball(moved, assess(moved, plane, None, 201, 1e-9), start + 300.0, 201)
+        np.testing.assert_allclose(again.center, ball.center + 300.0)
+        assert again.radius2 == pytest.approx(ball.radius2)
+
+    def test_the_larger_of_two_points_comes_first(self):
+        rows, found, start, _ = self.draw(0.2, 45.0)
+        X = rows.array().copy()
+        X[-50:, 0] *= -1  # 30 rows stay
+        rows = DenseRows(X)
+        found = assess(rows, found.plane, None, 201, 1e-9)
+        ball = leverage_ball(rows, found, start, 201)
+        assert ball.center[0] == pytest.approx(-45.0, abs=1.0)
+
+    def moved(self, share, count, place):
+        """The ball where some rows of the point are somewhere else."""
+        rows, found, start, m = self.draw(share, 45.0)
+        X = rows.array().copy()
+        X[-m : count - m] += place
+        rows = DenseRows(X)
+        return leverage_ball(rows, assess(rows, found.plane, None, 201, 1e-9), start, 201)
+
+    def test_the_larger_of_two_points_on_one_side(self):
+        ball = self.moved(0.125, 20, np.append([45.0], np.zeros(9)))  # 20 rows at 90, 30 at 45
+        assert ball.center[0] == pytest.approx(45.0, abs=1.0)
+
+    def test_rows_about_a_point_make_it_a_group(self):
+        """Within eight times its squared radius, chi-square of two axes at 1 %, and not beyond."""
+        for times, is_point in ((11.0, True), (5.0, False)):
+            away = np.sqrt(times * chi2.ppf(0.99, 2))
+            assert (self.moved(0.2, 30, np.append([away], np.zeros(9))) is not None) == is_point
+
+    def test_what_is_no_repeated_point(self):
+        assert self.ball(0.1, 45.0) is not None
+        assert self.ball(0.05, 45.0) is not None
+        assert self.ball(0.04, 45.0) is None  # too few
+        assert self.ball(0.1, 45.0, spread=2.0) is None  # a group
+        assert self.ball(0.1, 45.0, body=1.2) is None  # the body is as small
+
+    def test_so_many_rows_must_be_left(self):
+        rows, found, start, *_ = self.draw(0.1, 45.0)
+        ball = leverage_ball(rows, found, start, 201)
+        apart = (((rows.array() - ball.center) @ ball.axes) ** 2).sum(axis=1) > ball.radius2
+        left = int(found.keep[apart].sum())
+        assert leverage_ball(rows, found, start, left) is not None
+        assert leverage_ball(rows, found, start, left + 1) is None
+
+    def test_how_far_out_it_must_lie(self):
+        """Twice as far above the mean squared score distance as the .9975 quantile, by the start."""
+        _, found, start, _ = self.draw(0.1, 45.0)
+        T = (start - found.plane.center) @ found.plane.W
+        away = T - T.mean(axis=0)
+        inner = np.einsum("ij,jk,ik->i", away, np.linalg.inv(np.cov(T.T)), away)
+        size = np.quantile(inner, 0.9) / chi2.ppf(0.4, 2) * np.linalg.det(np.cov(T.T)) ** 0.5
+        edge = np.sqrt(size * (2 + 2 * (chi2.ppf(0.9975, 2) - 2)))
+        assert self.ball(0.1, 1.2 * edge) is not None
+        assert self.ball(0.1, 0.8 * edge) is None
+
+    def test_without_axes_or_noise_there_is_none(self):
+        rows, found, start, *_ = self.draw(0.1, 45.0)
+        whole = weighted_plane(rows, np.ones(400), 10)
+        assert leverage_ball(rows, replace(found, plane=whole), start, 201) is None
+        none = replace(found.plane, variances=np.zeros(2))
+        assert leverage_ball(rows, replace(found, plane=none), start, 201) is None
+        flat = np.repeat(start[:1], 50, axis=0)
+        flat[:, 0] += np.arange(50)
+        assert leverage_ball(rows, found, flat, 201) is None
 
 
 def test_the_judging_subspace_serves_new_rows():
