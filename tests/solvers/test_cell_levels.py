@@ -67,3 +67,101 @@ def test_the_blur_is_even_within_a_step_and_belongs_to_the_row():
     order = rng.permutation(2000)
     np.testing.assert_array_equal(levels.blur(X[order], mask[order]), blur[order])
     assert find_levels(X[:, :1], mask[:, :1]).blur(X[:, :1], mask[:, :1]).shape == (2000, 0)
+
+
+def repeated(**counts):
+    """A column with each value as often as is said, v3=10: ten times three."""
+    return np.concatenate([np.full(n, float(name[1:].replace("_", "."))) for name, n in counts.items()])
+
+
+NONE = (0.0, np.inf, -np.inf)
+
+
+def test_a_value_that_one_row_in_a_hundred_has_is_a_level():
+    assert found(repeated(v0=595, v1=395, v2=10)) == (1.0, 0.0, 2.0)
+    assert found(repeated(v0=596, v1=395, v2=9)) == (1.0, 0.0, 1.0)
+    assert found(repeated(v0=30, v1=18, v2=2)) == (1.0, 0.0, 2.0)  # of few rows two are needed
+    assert found(repeated(v0=30, v1=19, v2=1)) == (1.0, 0.0, 1.0)
+
+
+def test_grades_are_twelve_levels_at_most():
+    assert found(np.repeat(np.arange(12.0), 20)) == (1.0, 0.0, 11.0)
+    assert found(np.repeat(np.arange(13.0), 20)) == (1.0, np.inf, -np.inf)
+
+
+def test_three_quarters_of_a_column_of_grades_are_at_its_levels():
+    other = 0.5 + np.arange(26) / 1000.0
+    assert found(np.append(repeated(v0=38, v1=38), other[:24])) == (1.0, 0.0, 1.0)
+    assert found(np.append(repeated(v0=37, v1=37), other)) == (pytest.approx(0.001), np.inf, -np.inf)
+
+
+def test_a_column_has_steps_where_half_of_its_cells_are_repeated():
+    unique = 10.0 + np.sqrt(np.arange(100.0))
+    assert found(np.append(np.repeat(np.arange(7.0), 7), unique[:51])) == NONE
+    assert found(np.append(np.repeat(np.arange(25.0), 2), unique[:50]))[0] > 0
+    assert found(np.append(repeated(v3=51), unique[:49])) != NONE
+
+
+def test_the_step_is_that_beside_the_most_frequent_level():
+    assert found(repeated(v0=10, v1=30, v3=20)) == (1.0, 0.0, 3.0)
+    assert found(repeated(v0=10, v2=30, v3=20)) == (1.0, 0.0, 3.0)
+    assert found(repeated(v0=30, v1=20, v1_5=10)) == (1.0, 0.0, 1.5)
+    assert found(repeated(v0=10, v1=20, v3=30)) == (2.0, 0.0, 3.0)
+
+
+def test_levels_more_than_three_steps_away_are_codes():
+    assert found(repeated(v0=20, v1=30, v4=10)) == (1.0, 0.0, 4.0)
+    assert found(repeated(v0=20, v1=35, v4_1=5)) == (1.0, 0.0, 1.0)
+    assert found(-repeated(v0=20, v1=30, v4=10)) == (1.0, -4.0, 0.0)
+    assert found(-repeated(v0=20, v1=35, v4_1=5)) == (1.0, -1.0, 0.0)
+    assert found(repeated(v0=5, v10=20, v11=35, v21=5)) == (1.0, 10.0, 11.0)
+
+
+def test_amounts_beside_a_frequent_value_are_known_from_one_in_twenty_on():
+    amounts = np.sqrt(2.0 + np.arange(51.0))
+    assert found(np.append(np.zeros(950), amounts[:50])) == NONE
+    reach = np.quantile(amounts, 0.9)
+    assert found(np.append(np.zeros(949), amounts)) == pytest.approx((0.0, -reach, reach))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [YES, np.round(10 * rng.normal(size=500)), np.append(np.zeros(949), np.sqrt(2.0 + np.arange(51.0)))],
+    ids=["yes", "rounded", "mostly zero"],
+)
+def test_levels_follow_a_shift_and_a_change_of_units(x):
+    step, low, high = found(x)
+    assert found(4.0 * x + 100.0) == pytest.approx((4 * step, 4 * low + 100, 4 * high + 100))
+
+
+def test_reach_is_the_longer_way_from_the_location():
+    levels = find_levels(YES[:, None], np.ones((500, 1), dtype=bool))
+    assert levels.reach(np.array([0.2])) == pytest.approx([0.8])
+    assert levels.reach(np.array([0.9])) == pytest.approx([0.9])
+    nothing = find_levels(rng.normal(size=(500, 1)), np.ones((500, 1), dtype=bool))
+    assert nothing.reach(np.array([3.0])) == [0.0]
+
+
+def test_the_size_of_a_column():
+    X = np.array([[1.0, 0.0, 0.0], [-3.0, 0.0, 0.0], [7.0, 5.0, 0.0]])
+    mask = np.ones((3, 3), dtype=bool)
+    np.testing.assert_array_equal(find_levels(X, mask).size, [3.0, 5.0, 1.0])
+    mask[2, 0] = False
+    assert find_levels(X, mask).size[0] == 2.0
+
+
+def test_the_blur_does_not_depend_on_units_and_wild_cells_do_not_spoil_it():
+    X = np.column_stack([1000.0 + rng.normal(size=1000), rng.integers(0, 2, size=1000)])
+    mask = np.ones_like(X, dtype=bool)
+    levels = find_levels(X, mask)
+    blur = levels.blur(X, mask)
+    other = X * [1e6, 1.0]
+    np.testing.assert_allclose(find_levels(other, mask).blur(other, mask), blur, atol=1e-6)
+    np.testing.assert_allclose(np.quantile(blur, [0.1, 0.5, 0.9]), [-0.4, 0.0, 0.4], atol=0.05)
+    X[:3, 0] = 8e3, 1e4, 1e300  # beyond nine times the usual value all are alike
+    X[:3, 1] = 1.0
+    near, *wild = levels.blur(X, mask)[:3, 0]
+    assert near != pytest.approx(wild[0], abs=1e-3)
+    assert wild[0] == pytest.approx(wild[1], abs=1e-9)
+    X[:2, 0] = -1e4, -1e5
+    assert np.ptp(levels.blur(X, mask)[:2]) < 1e-9

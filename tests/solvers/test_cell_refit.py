@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+from tl1pca.solvers import cell_refit, cellwise
 from tl1pca.solvers.cell_refit import EDGES, good_shares, refit_cells
-from tl1pca.solvers.cellwise import CellFit, CellPlane, Cells
+from tl1pca.solvers.cellwise import CellFit, CellLoss, CellPlane, Cells, residual_variances
 
 
 def counted(residuals):
@@ -40,6 +42,27 @@ class TestGoodShares:
     def test_shares_never_rise(self):
         shares = good_shares(counted(np.random.default_rng(3).normal(size=300)))
         assert (np.diff(shares) <= 1e-12).all()
+
+    def test_by_hand(self):
+        """A class with as many bad cells as good ones counts by half."""
+        usual = 1e12 * (norm.cdf(EDGES[1:]) - norm.cdf(EDGES[:-1])) * 2
+        far = EDGES[:-1] >= 1.15  # good ones are counted within one deviation
+        shares = good_shares(np.append(np.where(far, 2.0, 1.0) * usual, 300.0))
+        np.testing.assert_allclose(shares, np.append(np.where(far, 0.5, 1.0), 0.0), atol=1e-9)
+
+    def test_a_single_far_cell_is_hardly_good(self):
+        usual = 100 * (norm.cdf(EDGES[1:]) - norm.cdf(EDGES[:-1])) * 2
+        counts = np.append(np.where(EDGES[:-1] < 2.0, usual, 0.0), 0.0)
+        at = np.searchsorted(EDGES, 3.05) - 1
+        counts[at] = 1.0
+        shares = good_shares(counts)
+        assert shares[at] == pytest.approx(min(100, counts.sum()) * usual[at] / 100, rel=1e-6)
+
+    def test_nothing_beyond_six_deviations_is_good_and_no_share_is_above_one(self):
+        shares = good_shares(counted([0.1] * 3 + [0.25] * 9 + [0.7] * 5 + [5.95]))
+        assert (EDGES[-2:] == [5.9, 6.0]).all()
+        assert shares[-1] == 0.0
+        assert shares.max() <= 1.0
 
 
 def clean_table(seed, n=300, d=12, k=2, noise=None):
@@ -107,3 +130,90 @@ def test_bad_cells_and_rows_outside_say_nothing():
     planes = [refit_cells(Cells(x, mask), start, rows, np.zeros(12))[0] for x in (values, other)]
     assert angle(planes[0].V, planes[1].V) < 1e-6
     assert angle(planes[0].V, V) < 8.0
+
+
+def holes(seed=0, n=40, d=6):
+    """A table off the origin with missing cells, rows outside the fit, and a fit of it."""
+    values, V = clean_table(seed, n, d)
+    rng = np.random.default_rng(seed)
+    values += 3.0
+    mask, rows = rng.uniform(size=(n, d)) > 0.15, np.arange(n) < n - 5
+    U = (values - 3.0) @ V
+    fit = CellFit(CellPlane(np.full(d, 3.0), V, U.var(axis=0)), U, (1.0,), True)
+    return Cells(np.where(mask, values, 0.0), mask), fit, rows
+
+
+def weights_of(cells, fit, rows):
+    W = np.zeros(cells.mask.shape)
+    for index, _, some in cell_refit._Trusted.of(cells, fit, rows):
+        W[index] = some
+    return W
+
+
+def test_a_cell_counts_by_its_residual_over_its_own_deviation():
+    cells, fit, rows = holes()
+    R = cells.values - 3.0 - fit.scores @ fit.plane.V.T
+    R /= np.sqrt(residual_variances(CellLoss.cell_weights(R, cells.mask)[0], fit.plane.V))
+    seen = (cells.mask & rows[:, None]).sum(axis=0)
+    R *= np.sqrt(seen / (seen - 3))  # two loadings and the center are fitted to each column
+    used = cells.mask & rows[:, None]
+    shares = good_shares(counted(R[used]))
+    np.testing.assert_allclose(
+        weights_of(cells, fit, rows), np.where(used, share_at(shares, np.abs(R)), 0.0), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(("seen", "want"), [(10, 10 / 7), (4, 4.0), (3, 3.0), (1, 1.0), (0, 1.0)])
+def test_numbers_fitted_to_a_column_are_counted(seen, want):
+    mask = np.arange(12)[:, None] < seen
+    found = cell_refit._freedom(mask, np.arange(12) < 10, 2)
+    assert found[0] == pytest.approx(np.sqrt(want))
+
+
+def test_noise_is_the_root_mean_square_over_what_the_fit_leaves():
+    cells, fit, rows = holes()
+    V, center = fit.plane.V, fit.plane.center
+    W = weights_of(cells, fit, rows)
+    squares, count = np.zeros(6), W.sum(axis=0)
+    for z, w, v in zip(cells.values, W, residual_variances(W, V)):
+        if w.any():
+            u = np.linalg.lstsq(np.sqrt(w)[:, None] * V, np.sqrt(w) * (z - center), rcond=None)[0]
+            squares += w * (z - center - V @ u) ** 2 / v
+    seen = (cells.mask & rows[:, None]).sum(axis=0)
+    found = cell_refit._noise(cell_refit._Trusted.of(cells, fit, rows), fit.plane)
+    np.testing.assert_allclose(found, np.sqrt(squares / count * seen / (seen - 3)), rtol=1e-6)
+
+
+def test_a_column_without_cells_has_no_noise_and_does_not_disturb():
+    cells, fit, rows = holes()
+    cells.mask[:, 2] = False
+    cells.mask[0, 2] = True
+    one = cell_refit._noise(cell_refit._Trusted.of(cells, fit, rows), fit.plane)
+    assert one[2] > 0
+    cells.mask[0, 2] = False
+    assert cell_refit._noise(cell_refit._Trusted.of(cells, fit, rows), fit.plane)[2] == 0.0
+
+
+def test_it_is_one_step_of_weighted_least_squares_in_the_new_units(monkeypatch):
+    """Scores of every row by the plane there is, then center and loadings of every column by these."""
+    monkeypatch.setattr(cellwise, "BLOCK", 1)  # blocks of 64 rows
+    cells, fit, rows = holes(n=150)
+    W = weights_of(cells, fit, rows)
+    before = cells.values.copy()
+    plane, scores, unit = refit_cells(cells, fit, rows, np.full(6, 0.95))
+    np.testing.assert_allclose(cells.values, before / unit)
+    assert unit.min() == 0.95
+    assert unit.max() > 0.95
+    V, Z = fit.plane.V / unit[:, None], before / unit - 3.0 / unit
+    U = np.zeros((150, 2))
+    for i in np.flatnonzero(rows):
+        w = np.sqrt(W[i])
+        U[i] = np.linalg.lstsq(w[:, None] * V, w * Z[i], rcond=None)[0]
+    design = np.column_stack([np.ones(150), U])
+    B = np.array([
+        np.linalg.lstsq(np.sqrt(w)[:, None] * design, np.sqrt(w) * z, rcond=None)[0]
+        for w, z in zip((W * rows[:, None]).T, (before / unit).T)
+    ])  # fmt: skip
+    fitted = plane.center + scores @ plane.V.T
+    np.testing.assert_allclose(fitted[rows], (design @ B.T)[rows], atol=1e-5)
+    assert not scores[~rows].any()

@@ -10,6 +10,7 @@ from tl1pca._flags import flags
 from tl1pca.solvers import cell_rows
 from tl1pca.solvers.cell_rows import Common, common_directions, row_cutoffs, row_evidence
 from tl1pca.solvers.cellwise import CELL_CUTOFF, CellPlane, Cells, assess_cells, robust_scores
+from tl1pca.statistics import main_mode
 
 NOTHING = Common(np.zeros((20, 0)), np.zeros(0))
 
@@ -145,3 +146,93 @@ def test_bad_rows_are_found_where_cells_are_bad_and_missing(row_kind):
         false.append(bad[~data.bad_rows].mean())
     assert np.mean(found) > {"cluster": 0.99, "line": 0.9, "scattered": 0.97}[row_kind]
     assert np.mean(false) < 0.05
+
+
+# ---------------------------------------------------------------- by hand
+def evidence(residual=-3.0, bad=0, seen=20):
+    return cell_rows.RowEvidence(np.array([residual]), np.array([bad]), np.array([seen]))
+
+
+def test_one_cell_in_twenty_is_bad_in_any_table():
+    some = evidence(0.0, bad=4)
+    assert some.distances(0.0, 18) == some.distances(0.05, 18) > some.distances(0.1, 18)
+
+
+def test_small_residuals_do_not_speak_for_a_row_with_more_bad_cells_than_chance_makes():
+    def back(distance):
+        return cell_rows._normal_score(distance**2, 18.0)
+
+    few, more = (cell_rows._surprise(np.array([n]), np.array([40]), 0.05)[0] for n in (3, 5))
+    assert 0.0 < few < 1.0 < more < 2.0
+    assert back(evidence(bad=3, seen=40).distances(0.0, 18)) == pytest.approx(-3.0 + few)
+    assert back(evidence(bad=5, seen=40).distances(0.0, 18)) == pytest.approx(more)
+    assert back(evidence(2.0, bad=5, seen=40).distances(0.0, 18)) == pytest.approx(2.0 + more)
+
+
+def test_rows_with_a_single_cell_and_planes_that_leave_nothing():
+    assert evidence(1.0, seen=1).distances(0.0, 18) > 0.0
+    assert evidence(1.0, seen=0).distances(0.0, 18) == 0.0
+    assert evidence(0.0).distances(0.0, 0) == evidence(0.0).distances(0.0, 1) > 0.0
+
+
+def test_surprise_of_a_row_with_a_single_cell():
+    """Half a cell of one is bad: the root of 2 (0.5 log(0.5/r) + 0.5 log(0.5/(1-r)))."""
+    found = cell_rows._surprise(np.array([1]), np.array([1]), 0.2)
+    assert found[0] == pytest.approx(np.sqrt(np.log(0.25 / (0.2 * 0.8))))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_what_is_left_of_a_repaired_row(wide):
+    """Squared residuals over their freedom, and the scores along what bad rows have in common."""
+    plane, off = plane_of()
+    Z, rng = rows_on(plane, n=6)
+    Z[0, :3] = 40.0
+    mask = rng.uniform(size=Z.shape) > 0.2
+    mask[1] = np.arange(20) < 1
+    Z[2] += 30.0 * off[:, 0]
+    cells = Cells(np.where(mask, Z, 0.0), mask)
+    common = Common(off, np.array([50.0])) if wide else NOTHING
+    both, e = (common.added_to(plane), 1) if wide else (plane, 0)
+    found = assess_cells(cells, both, robust_scores(cells, both, held=e), CELL_CUTOFF)
+    said = row_evidence(
+        cells, plane, assess_cells(cells, plane, robust_scores(cells, plane), CELL_CUTOFF), common
+    )
+    for i in range(6):
+        few = found.flags[i].sum() <= 0.5 * mask[i].sum()
+        left = mask[i] & ~(found.flags[i] & few)
+        free = max(left.sum() - 2 - e, 1)
+        squares = (found.residuals[i, left] ** 2).mean() * free
+        squares += left.sum() / 20 * (found.scores[i, 2:] ** 2).sum()
+        assert said.residual[i] == pytest.approx(cell_rows._normal_score(squares, free + e))
+        assert (said.bad[i], said.seen[i]) == (found.flags[i].sum(), mask[i].sum())
+
+
+@pytest.mark.parametrize(("distance", "directions"), [(4.0, 1), (2.5, 0)])
+def test_bad_rows_have_in_common_what_is_more_than_the_noise(distance, directions):
+    """A tenth of the rows at a distance have the variance distance^2 / 10 over all rows."""
+    plane, off = plane_of()
+    Z, _ = rows_on(plane)
+    bad = np.arange(len(Z)) < 40
+    Z[bad] += distance * off[:, 0]
+    found = common_directions(
+        Cells(Z, np.ones_like(Z, dtype=bool)), plane, np.column_stack([plane.V, off]), ~bad
+    )
+    assert found.axes.shape == (20, directions)
+    np.testing.assert_allclose(found.variances, [0.1 * (distance**2 + 1)] * directions, rtol=0.2)
+
+
+def test_without_rows_outside_nothing_is_in_common():
+    plane, off = plane_of()
+    Z, _ = rows_on(plane)
+    cells = Cells(Z, np.ones_like(Z, dtype=bool))
+    found = common_directions(cells, plane, np.column_stack([plane.V, off]), np.ones(len(Z), dtype=bool))
+    assert found.axes.shape == (20, 0)
+    assert found.variances.shape == (0,)
+
+
+@pytest.mark.parametrize("n", [30, 31])
+def test_the_cutoff_is_a_quantile_of_the_main_mode(n):
+    far = 0.01 * np.sqrt(np.random.default_rng(n).chisquare(5, size=n))
+    location, scale = main_mode(far ** (2 / 3), n // 2 + 1)
+    found = row_cutoffs(far, np.ones(n, dtype=bool), 2)
+    assert found.orthogonal == pytest.approx((location + norm.ppf(0.99) * scale) ** 1.5)

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
 
 from cells import design
 from support import subspace_angle
@@ -17,15 +19,20 @@ from tl1pca.solvers.cell_start import (
     singular_shrinkage,
 )
 from tl1pca.solvers.cellwise import (
+    CellLoss,
     CellPlane,
     Cells,
+    Loadings,
+    assess_cells,
     minimize_cell_loss,
     orthonormal,
+    principal_axes,
     residual_variances,
     robust_scores,
     solve_scores,
     square_tl1,
     square_tl1_weight,
+    standardized,
 )
 
 
@@ -61,6 +68,98 @@ def test_variance_of_residuals_is_that_of_the_weighted_fit(kind):
     for w, found in zip(W, residual_variances(W, V)):
         left = np.eye(len(V)) - V @ np.linalg.inv(V.T * w @ V) @ (V.T * w)
         np.testing.assert_allclose(found, np.diag(left @ left.T), atol=1e-8)
+
+
+def test_the_loss_of_cells_is_95_percent_efficient():
+    """(E psi')^2 / E psi^2 of the residuals of good cells, psi the slope of the loss."""
+
+    def psi(r):
+        return r * square_tl1_weight((r / cellwise.CELL_WIDTH) ** 2)
+
+    def mean(function):
+        return quad(lambda r: function(r) * norm.pdf(r), -10, 10)[0]
+
+    slope = mean(lambda r: (psi(r + 1e-5) - psi(r - 1e-5)) / 2e-5)
+    assert slope**2 / mean(lambda r: psi(r) ** 2) == pytest.approx(0.95, abs=0.003)
+
+
+def test_the_loss_of_a_row_is_half_of_the_largest_at_twice_the_usual_one():
+    loss = CellLoss(row_scale=0.3)
+    t2 = np.array([0.6**2, 0.01, 0.2])
+    assert loss.value(t2[:1], np.array([8])) == pytest.approx(4.0)
+    for i in range(3):  # the weight of a row is the slope of the loss in its square, one at zero
+        step = np.eye(3)[i] * 1e-7
+        slope = (loss.value(t2 + step, np.ones(3)) - loss.value(t2, np.ones(3))) / 1e-7
+        assert loss.row_weights(t2)[i] == pytest.approx(slope * 0.6**2, rel=1e-5)
+    assert loss.row_weights(np.zeros(1)) == [1.0]
+
+
+def test_losses_of_rows_are_means_over_the_cells_seen():
+    R = np.array([[cellwise.CELL_WIDTH, 1e9, 0.0], [cellwise.CELL_WIDTH, 0.0, 9.0], [1.0, 1.0, 1.0]])
+    mask = np.array([[True, True, True], [True, False, False], [False, False, False]])
+    weights, t2 = CellLoss.cell_weights(R, mask)
+    np.testing.assert_allclose(t2, [0.5, 0.5, 0.0])
+    np.testing.assert_allclose(weights, [[0.25, 0.0, 1.0], [0.25, 0.0, 0.0], [0.0, 0.0, 0.0]], atol=1e-12)
+
+
+def test_standardized_cells():
+    X, mask = np.array([[5.0, 1e300, 3.0]]), np.array([[True, True, False]])
+    found = standardized(X, mask, np.array([1.0, 0.0, 1.0]), np.array([2.0, 1e-300, 2.0]))
+    np.testing.assert_array_equal(found, [[2.0, cellwise.REACH, 0.0]])
+    assert standardized(-X, mask, np.zeros(3), np.full(3, 1e-300))[0, 1] == -cellwise.REACH
+
+
+@pytest.mark.parametrize(("d", "rows"), [(512, 128), (4096, 64), (300, 218)])
+def test_blocks_have_some_65000_cells_and_at_least_64_rows(d, rows):
+    n = 2 * rows + 1
+    parts = list(Cells(np.empty((n, d)), np.empty((n, d), dtype=bool)).blocks())
+    assert parts == [slice(0, rows), slice(rows, 2 * rows), slice(2 * rows, n)]
+
+
+def test_a_cell_that_decides_its_row_keeps_a_tenth_of_its_noise():
+    np.testing.assert_allclose(residual_variances(np.ones((1, 3)), np.eye(3)[:, :1]), [[0.1, 1.0, 1.0]])
+
+
+def test_a_column_without_weight_keeps_its_loadings():
+    Z, U, V, rng = low_rank()
+    before = CellPlane(rng.normal(size=12), V, np.ones(2))
+    W = rng.uniform(size=Z.shape)
+    W[:, 3] = 0.0
+    loadings = Loadings(12, 2)
+    loadings.add(Z[:30], W[:30], U[:30])
+    loadings.add(Z[30:], W[30:], U[30:])
+    center, found = loadings.solve(before)
+    np.testing.assert_allclose(np.append(center[3], found[3]), np.append(before.center[3], V[3]))
+    design = np.column_stack([np.ones(80), U])
+    for j in (0, 7):
+        w = np.sqrt(W[:, j])
+        want = np.linalg.lstsq(w[:, None] * design, w * Z[:, j], rcond=None)[0]
+        np.testing.assert_allclose(np.append(center[j], found[j]), want, atol=1e-5)
+
+
+def test_variances_of_few_rows_and_of_small_scores():
+    U = np.array([[0.3], [0.1], [7.0]])
+    plane = orthonormal(np.zeros(2), np.eye(2)[:, :1], U, np.array([True, True, False]))[0]
+    assert plane.variances == pytest.approx([0.02])
+    assert orthonormal(np.zeros(2), np.eye(2)[:, :1], U, np.array([True, False, False]))[0].variances == [0.0]
+
+
+def test_principal_axes_of_oblique_loadings():
+    _, _, V, rng = low_rank(k=3)
+    oblique, variances = V @ rng.normal(size=(3, 3)), np.array([4.0, 1.0, 0.25])
+    axes, deviations = principal_axes(oblique, variances)
+    np.testing.assert_allclose((axes * deviations**2) @ axes.T, (oblique * variances) @ oblique.T, atol=1e-9)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(3), atol=1e-9)
+    small, tiny = principal_axes(1e-9 * oblique, variances)
+    np.testing.assert_allclose(np.abs(np.sum(small * axes, axis=0)), 1.0)
+    np.testing.assert_allclose(tiny, 1e-9 * deviations)
+    axes, deviations = principal_axes(oblique, np.array([4.0, 0.0, 0.25]))
+    assert deviations[2] < 1e-9
+    np.testing.assert_allclose(axes.T @ axes, np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(axes @ (axes.T @ V), V, atol=1e-9)  # the plane is as before
+    axes, deviations = principal_axes(oblique, np.zeros(3))
+    assert not deviations.any()
+    np.testing.assert_allclose(axes @ (axes.T @ V), V, atol=1e-9)
 
 
 def test_a_row_without_cells_is_at_the_center():
@@ -101,6 +200,47 @@ def test_the_loss_never_rises_and_is_what_is_written():
     assert (np.diff(fit.path) <= 0).all()
     assert fit.path[0] == pytest.approx(explicit_loss(cells, plane, U, rows, scale))
     assert fit.path[-1] == pytest.approx(explicit_loss(cells, fit.plane, fit.scores, rows, scale))
+
+
+def test_one_iteration_by_hand():
+    """Scores by the weights of the cells, then loadings by these and those of the rows."""
+    Z, U, V, rng = low_rank(n=30, d=6, seed=3)
+    Z += 2.0
+    Z[0] += 9.0
+    mask, rows = rng.uniform(size=Z.shape) > 0.1, np.arange(30) < 25
+    cells, plane = Cells(np.where(mask, Z, 0.0), mask), CellPlane(np.full(6, 2.0), V, np.ones(2))
+    R = np.where(mask, Z - 2.0 - U @ V.T, 0.0)
+    u2 = (R / cellwise.CELL_WIDTH) ** 2
+    t2 = (u2 / (1 + u2)).sum(axis=1) / mask.sum(axis=1)
+    scale = np.sqrt(np.median(t2[rows]))
+    assert cellwise._row_scale(cells, plane, U, rows) == pytest.approx(scale)
+    W = np.where(mask, 1 / (1 + u2) ** 2, 0.0)
+    new = np.array([
+        np.linalg.lstsq(np.sqrt(w)[:, None] * V, np.sqrt(w) * (z - 2.0), rcond=None)[0]
+        for w, z in zip(W, cells.values)
+    ])  # fmt: skip
+    W *= (rows / (1 + t2 / (cellwise.ROW_WIDTH * scale) ** 2) ** 2)[:, None]
+    design = np.column_stack([np.ones(30), new])
+    B = np.array([
+        np.linalg.lstsq(np.sqrt(w)[:, None] * design, np.sqrt(w) * z, rcond=None)[0]
+        for w, z in zip(W.T, cells.values.T)
+    ])  # fmt: skip
+    fit = minimize_cell_loss(cells, plane, U, rows, max_iter=1, tol=-np.inf)
+    np.testing.assert_allclose(fit.plane.center + fit.scores @ fit.plane.V.T, design @ B.T, atol=1e-5)
+
+
+def test_when_it_stops():
+    Z, U, V, rng = low_rank(seed=1)
+    Z[rng.uniform(size=Z.shape) < 0.1] = 15.0
+    cells, rows = Cells(Z, np.ones_like(Z, dtype=bool)), np.ones(len(Z), dtype=bool)
+    plane = CellPlane(np.zeros(len(V)), np.linalg.qr(V + 0.2 * rng.normal(size=V.shape))[0], np.ones(2))
+    fit = minimize_cell_loss(cells, plane, U, rows, max_iter=3, tol=0.0)
+    assert (len(fit.path), fit.converged) == (4, False)
+    fit = minimize_cell_loss(cells, plane, U, rows, max_iter=100, tol=1e-4)
+    gains = -np.diff(fit.path) / fit.path[1:]
+    assert fit.converged
+    assert gains[-1] <= 1e-4 < gains[:-1].min()
+    assert len(minimize_cell_loss(cells, plane, U, rows, max_iter=100, tol=1e9).path) == 2
 
 
 def test_rows_outside_do_not_shape_the_plane():
@@ -154,6 +294,55 @@ def test_scores_are_held_by_their_variances_where_cells_are_few():
         for variances in (np.full(3, 16.0), np.full(3, 1e9))
     )
     assert np.mean(held > 5) < 0.6 * np.mean(free > 5)
+
+
+def test_scores_of_rows_far_out_survive_bad_cells():
+    """The convex problem first: weights that fall to nothing would start from cells with small loadings."""
+    rng = np.random.default_rng(0)
+    V = np.linalg.qr(rng.normal(size=(30, 3)))[0]
+    U = rng.normal(size=(200, 3)) * 80.0
+    Z = U @ V.T + rng.normal(size=(200, 30))
+    for row in Z:
+        row[rng.permutation(30)[:6]] += rng.choice([-30.0, 30.0], size=6)
+    cells = Cells(Z, np.ones_like(Z, dtype=bool))
+    off = np.abs(robust_scores(cells, CellPlane(np.zeros(30), V, np.full(3, 64.0))) - U).max(axis=1)
+    assert np.mean(off < 5.0) > 0.9
+
+
+@pytest.mark.parametrize("held", [0, 1])
+def test_scores_are_settled(held):
+    """The slope of the loss is zero; for those held, that of their squares over the variance."""
+    Z, _, V, rng = low_rank(n=60, d=12, k=3)
+    Z[rng.uniform(size=Z.shape) < 0.15] += 12.0
+    mask = rng.uniform(size=Z.shape) > 0.1
+    variances = np.array([90.0, 40.0, 2.0])
+    plane = CellPlane(np.full(12, 5.0), V, variances)
+    cells = Cells(np.where(mask, Z + 5.0, 0.0), mask)
+    U = robust_scores(cells, plane, held)
+    R = cells.values - 5.0 - U @ V.T
+    W = np.where(mask, 1 / (1 + (R / cellwise.CELL_WIDTH) ** 2) ** 2, 0.0)
+    slope = (W * R) @ V
+    np.testing.assert_allclose(slope[:, : 3 - held], 0.0, atol=1e-3)
+    if held:
+        np.testing.assert_allclose(slope[:, 2], U[:, 2] / 2.0, atol=1e-3)
+
+
+def test_residuals_are_in_deviations_of_their_own():
+    Z, _, V, rng = low_rank(n=20, d=6)
+    mask = rng.uniform(size=Z.shape) > 0.2
+    plane = CellPlane(np.full(6, 1.0), V, np.ones(2))
+    U = rng.normal(size=(20, 2))
+    found = assess_cells(Cells(np.where(mask, Z, 0.0), mask), plane, U, 2.0)
+    R = np.where(mask, Z - 1.0 - U @ V.T, 0.0)
+    W = np.where(mask, 1 / (1 + (R / cellwise.CELL_WIDTH) ** 2) ** 2, 0.0)
+    np.testing.assert_allclose(found.weights, W)
+    # Where most cells of a row disagree with the fit, the few that agree do not excuse the others.
+    agree = 2 * (mask & (np.abs(R) <= cellwise.CELL_WIDTH)).sum(axis=1) >= mask.sum(axis=1)
+    assert 0 < agree.sum() < 20
+    variances = np.where(agree[:, None], residual_variances(W, V), residual_variances(1.0 * mask, V))
+    np.testing.assert_allclose(found.residuals, R / np.sqrt(variances))
+    np.testing.assert_array_equal(found.flags, np.abs(found.residuals) > 2.0)
+    np.testing.assert_array_equal(found.rows(slice(3, 5)).residuals, found.residuals[3:5])
 
 
 class TestStart:

@@ -28,7 +28,6 @@ from .cellwise import (
     orthonormal,
     residual_variances,
     solve_scores,
-    usual_scale,
 )
 
 Array = NDArray[Any]
@@ -37,11 +36,6 @@ Array = NDArray[Any]
 EDGES = np.linspace(0.0, 6.0, 61)
 #: Number of classes, up to one deviation, by which good cells are counted: bad ones are few there.
 MIDDLE = 10
-#: Most least squares steps, as the fit to start from is near, and the turn of the plane at which to stop.
-STEPS, SETTLED = 5, 1e-3
-#: Most that a column may gain or lose by other units: one that is all noise would become a component in
-#: units of its spread, and a component that follows a single column leaves no residual there.
-MOST_CHANGE = 2.0
 
 
 def good_shares(counts: Array) -> Array:
@@ -108,11 +102,9 @@ def _freedom(mask: Array, rows: Array, k: int) -> Array:
 
 
 def refit_cells(cells: Cells, fit: CellFit, rows: Array, least: Array) -> tuple[CellPlane, Array, Array]:
-    """Weighted least squares over the cells of the rows of the fit, and units from their residuals.
+    """Weighted least squares over the cells of the rows of the fit, in units from their residuals.
 
-    The units of a fit that was made in them are not taken further: a column with too small a unit draws the
-    plane, and leaves an even smaller residual. A fit in which the columns have the same spread comes first,
-    or nearly so.
+    One step from the scores to the loadings: the fit to start from is near.
 
     Parameters
     ----------
@@ -134,55 +126,20 @@ def refit_cells(cells: Cells, fit: CellFit, rows: Array, least: Array) -> tuple[
         The new units, in the old ones.
     """
     trusted = _Trusted.of(cells, fit, rows)
-    unit = _spreads(trusted)
-    found = _least_squares(trusted, *_turned(fit.plane, fit.scores, rows, unit), unit)
-    plane, scores = _turned(*found, rows, 1.0 / unit)
-    sizes = _noise(trusted, plane)
-    middle = usual_scale(sizes)
-    new = np.maximum(np.clip(sizes, middle / MOST_CHANGE, MOST_CHANGE * middle), least)
-    plane, scores = _least_squares(trusted, *_turned(plane, scores, rows, new), new)
+    new = np.maximum(_noise(trusted, fit.plane), least)
+    plane, U = orthonormal(fit.plane.center / new, fit.plane.V / new[:, None], fit.scores, rows)
     for part in cells.blocks():
         cells.values[part] /= new
-    return plane, np.where(rows[:, None], scores, 0.0), new
-
-
-def _turned(plane: CellPlane, U: Array, rows: Array, unit: Array) -> tuple[CellPlane, Array]:
-    """Plane and scores in units that are `unit` times those before."""
-    return orthonormal(plane.center / unit, plane.V / unit[:, None], U, rows)
-
-
-def _spreads(trusted: _Trusted) -> Array:
-    """Deviations of the columns in multiples of the usual one."""
-    count, total, squares = (np.zeros(trusted.cells.values.shape[1]) for _ in range(3))
-    for _, some, W in trusted:
-        count += W.sum(axis=0)
-        total += (W * some.values).sum(axis=0)
-    mean = total / np.maximum(count, 1.0)
-    for _, some, W in trusted:
-        squares += (W * (some.values - mean) ** 2).sum(axis=0)
-    spread = np.sqrt(squares / np.maximum(count, 1.0))
-    return np.clip(spread / usual_scale(spread), 1.0 / MOST_CHANGE, MOST_CHANGE)
-
-
-def _least_squares(trusted: _Trusted, plane: CellPlane, U: Array, unit: Array) -> tuple[CellPlane, Array]:
-    """Plane and scores in units of the cells times `unit`."""
-    for _ in range(STEPS):
-        loadings, before = Loadings(*plane.V.shape), plane.V
-        for index, some, W in trusted:
-            values = some.values / unit
-            U[index] = solve_scores(values - plane.center, W, plane.V)
-            loadings.add(values, W, U[index])
-        plane, U = orthonormal(*loadings.solve(plane), U, trusted.rows)
-        if np.linalg.norm(plane.V - before @ (before.T @ plane.V)) < SETTLED:
-            break
-    return plane, U
+    loadings = Loadings(*plane.V.shape)
+    for index, some, W in trusted:
+        U[index] = solve_scores(some.values - plane.center, W, plane.V)
+        loadings.add(some.values, W, U[index])
+    plane, U = orthonormal(*loadings.solve(plane), U, rows)
+    return plane, np.where(rows[:, None], U, 0.0), new
 
 
 def _noise(trusted: _Trusted, plane: CellPlane) -> Array:
-    """Root mean squares of the residuals of the columns.
-
-    The plane is not made in the units of the noise, but scores are, which the variances of residuals presume.
-    """
+    """Root mean squares of the residuals of the columns."""
     count, squares = (np.zeros(len(plane.center)) for _ in range(2))
     for _, some, W in trusted:
         deviations = some.values - plane.center

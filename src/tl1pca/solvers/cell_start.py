@@ -123,14 +123,10 @@ def column_modes(A: Array, mask: Array, window: float = WINDOW) -> tuple[Array, 
     scale = radius / float(ndtri(0.5 + 0.5 * majority_share(0.5)))
     for _ in range(20):
         near = mask & (np.abs(A - location) <= window * scale)
-        count = near.sum(axis=0)
-        enough = count >= np.maximum(0.4 * m, 2)
-        total = np.maximum(count, 1)
-        mean = np.where(near, A, 0.0).sum(axis=0) / total
-        new = _truncated_deviation(np.where(near, A - mean, 0.0), total, window)
-        done = bool(np.all(np.abs(new - scale) <= 1e-3 * scale, where=enough))
-        location, scale = np.where(enough, mean, location), np.where(enough, new, scale)
-        if done:
+        total = np.maximum(near.sum(axis=0), 1)
+        location = np.where(near, A, 0.0).sum(axis=0) / total
+        before, scale = scale, _truncated_deviation(np.where(near, A - location, 0.0), total, window)
+        if np.all(np.abs(scale - before) <= 1e-3 * before):
             break
     return location, scale
 
@@ -142,12 +138,9 @@ def residual_scales(R: Array, mask: Array, window: float = 2.5) -> Array:
     scale = size[np.maximum(m - 1, 0) // 2, each] / float(ndtri(0.5 + 0.5 * majority_share(0.5)))
     for _ in range(20):
         near = mask & (np.abs(R) <= window * scale)
-        count = near.sum(axis=0)
-        new = _truncated_deviation(np.where(near, R, 0.0), np.maximum(count, 1), window)
-        new = np.where(count >= 0.35 * m, new, scale)
-        done = bool(np.all(np.abs(new - scale) <= 1e-3 * scale))
-        scale = new
-        if done:
+        total = np.maximum(near.sum(axis=0), 1)
+        before, scale = scale, _truncated_deviation(np.where(near, R, 0.0), total, window)
+        if np.all(np.abs(scale - before) <= 1e-3 * before):
             break
     return scale
 
