@@ -1,6 +1,6 @@
 """What TL1CellPCA costs: ``python benchmarks/cells/costs.py``.
 
-Time, memory, and angles where no cell is bad.
+Time, memory, angles where no cell is bad, and gaps where columns nearly determine each other.
 """
 
 import sys
@@ -64,6 +64,35 @@ def angles():
         print(f"| {size}, {100 * share:.0f} % {kind} | {shown} |", flush=True)
 
 
+def precise():
+    """Root mean squared error of imputed cells, in deviations of the noise, and good rows flagged.
+
+    6 % of the cells are -99, 5 % missing; with bad rows 20 % are shifted alike, off the plane.
+    """
+    print(
+        "\n| noise over signal | bad rows | imputed, 200 x 15 | flagged % | imputed, 60 x 120 | flagged % |"
+    )
+    print("|---|---|---|---|---|---|")
+    for noise, rows in ((noise, rows) for noise in (0.3, 0.1, 0.03, 0.01, 0.003) for rows in (0.0, 0.2)):
+        shown = []
+        for n, d in ((200, 15), (60, 120)):
+            found = []
+            for seed in SEEDS:
+                rng = np.random.default_rng(seed)
+                axes, bad = np.linalg.qr(rng.normal(size=(d, 4)))[0], np.arange(n) < rows * n
+                signal = (rng.normal(size=(n, 3)) * [1.3, 1.0, 0.7]) @ axes[:, :3].T * np.sqrt(d / 3)
+                clean = signal + noise * rng.normal(size=(n, d))
+                X = clean + 3.0 * np.sqrt(d / 3) * bad[:, None] * axes[:, 3]
+                wrong, gone = (rng.uniform(size=X.shape) < share for share in (0.06, 0.05))
+                X = np.where(gone, np.nan, np.where(wrong, -99.0, X))
+                pca = TL1CellPCA(3, random_state=0).fit(X)
+                off = (pca.impute(X) - clean)[(wrong | gone) & ~bad[:, None]]
+                found.append([np.sqrt((off**2).mean()) / noise, 100 * (pca.flags_[~bad] > 0).mean()])
+            shown += [f"{value:.2f}" for value in np.median(found, axis=0)]
+        print(f"| {noise:g} | {100 * rows:.0f} % | {' | '.join(shown)} |", flush=True)
+
+
 if __name__ == "__main__":
     costs()
     angles()
+    precise()

@@ -74,8 +74,8 @@ def test_columns_that_nearly_determine_each_other(shape, rows):
 def test_copies_of_columns_do_not_rule():
     """A copy predicts its column exactly; in units of that error it would outweigh all other columns."""
     rng = np.random.default_rng(1)
-    Q = np.linalg.qr(rng.normal(size=(15, 3)))[0]
-    clean = (rng.normal(size=(200, 3)) * [6, 4, 3]) @ Q.T + 0.7 * rng.normal(size=(200, 15))
+    scores, Q = rng.normal(size=(200, 3)) * [6, 4, 3], np.linalg.qr(rng.normal(size=(15, 3)))[0]
+    clean = scores @ Q.T + 0.7 * rng.normal(size=(200, 15))
     clean = np.column_stack([clean, clean[:, :3], 2 * clean[:, :1] + 1])
     wrong, gone = (rng.uniform(size=clean.shape) < share for share in (0.07, 0.05))
     X = np.where(gone, np.nan, np.where(wrong, -999.0, clean))
