@@ -93,6 +93,7 @@ def test_gradient_with_a_ridge():
         assert gradient @ step == pytest.approx((ahead - back) / 2e-6, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:TL1LDA did not converge")  # rounding decides on which processors
 def test_shrinkage_does_not_overfit_columns_that_hardly_vary():
     """Digits have pixels that are constant within most classes: as published the quotient is lost in them."""
     digits = load_digits()

@@ -66,7 +66,7 @@ def test_every_estimator_answers_in_kind(library, estimator):
 def test_many_rows(library, estimator):
     X = library.asarray(MANY)
     here, there = fitted(estimator, MANY), fitted(estimator, X)
-    tol = 1e-5 if isinstance(here, L1PCA) else 1e-7  # its frame is turned in single precision
+    tol = 3e-4 if isinstance(here, L1PCA) else 1e-7  # its frame is turned in single precision
     same(there.components_, here.components_, tol)
     same(there.explained_variance_, here.explained_variance_, tol)
     if isinstance(here, TL1SubspacePCA):
