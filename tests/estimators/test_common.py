@@ -34,7 +34,18 @@ def cellwise(estimator):
 CLASSES = list({type(estimator): estimator for estimator in reversed([*ESTIMATORS, *COMPOSED])}.values())
 
 
-@pytest.mark.parametrize("estimator", CLASSES, ids=name)
+#: Those that choose the number of components, which takes most of the time of every fit.
+CHOOSERS = [estimator for estimator in CLASSES if getattr(estimator, "_none_keeps", "").startswith("as many")]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *(with_components(e, 1) if e in CHOOSERS else e for e in CLASSES),
+        *(pytest.param(e, marks=pytest.mark.slow) for e in CHOOSERS),
+    ],
+    ids=name,
+)
 def test_check_estimator(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # not all checks expect a few iterations

@@ -92,7 +92,7 @@ MORE = [
     tl1pca.KernelizedPCA(kernel="laplacian"),
     tl1pca.TL1LDA(a=1.0),
     tl1pca.TL1LDA(center="spatial_median", image_shape=(1, 5)),
-    tl1pca.SparseTL1PCA(2, n_nonzero=2),
+    tl1pca.SparseTL1PCA(1, n_nonzero=2),  # each one takes half a second
     tl1pca.SparseLpPCA(2, p=0.5, n_nonzero=2),
     tl1pca.GeneralizedLpPCA(2, s=1.5, p=1.5),
     tl1pca.RegularizedL1PCA(2, penalty=0.5),
