@@ -204,6 +204,7 @@ def test_wine_with_slips(browser, server, wine):
     tab.check()
 
 
+@pytest.mark.slow
 def test_gaps_and_dates(browser, server, tmp_path):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 6)) + 0.1 * rng.normal(size=(150, 6)) + 5.0
@@ -253,8 +254,9 @@ def test_gaps_and_dates(browser, server, tmp_path):
     tab.check()
 
 
-@pytest.mark.parametrize("rows", [5_000, pytest.param(200_000, marks=pytest.mark.slow)])
-def test_many_rows(browser, server, tmp_path, rows):
+@pytest.mark.slow
+def test_two_hundred_thousand_rows(browser, server, tmp_path):
+    rows = 200_000
     X = make_contaminated(rows, 20, 3, fraction=0.03, random_state=0)[0].round(3)
     path = tmp_path / "large.csv"
     pyarrow.csv.write_csv(pyarrow.table({f"v{j}": X[:, j] for j in range(20)}), path)

@@ -90,9 +90,9 @@ except KeyboardInterrupt:
     ("module", "then"),
     [
         ("typer", "raise"),
-        ("typer", "raise ImportError('not loaded') from None"),
-        ("pandas", "raise"),
-        ("pandas", "raise ImportError('not loaded') from None"),
+        pytest.param("typer", "raise ImportError('not loaded') from None", marks=pytest.mark.slow),
+        pytest.param("pandas", "raise", marks=pytest.mark.slow),
+        pytest.param("pandas", "raise ImportError('not loaded') from None", marks=pytest.mark.slow),
         ("sklearn", "raise RuntimeError"),
     ],
 )

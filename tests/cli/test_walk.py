@@ -77,7 +77,6 @@ def walk(tmp_path, run, monkeypatch):
     ("name", "scaled", "most"),
     [
         ("wine", True, 20),
-        ("breast_cancer", True, 80),
         ("iris", False, 10),
         ("diabetes", False, 30),
         ("digits", False, 70),

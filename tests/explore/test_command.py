@@ -29,6 +29,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path, wine):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_sigterm_leaves_nothing_behind_either(tmp_path):
     explorer = Explorer(temporary=tmp_path)
     assert list(tmp_path.iterdir())

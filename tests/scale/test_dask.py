@@ -289,7 +289,6 @@ def test_round_trips_do_not_grow_with_partitions_nor_packets_with_rows(trips, pa
     assert max(packets) < 20_000
 
 
-@pytest.mark.usefixtures("dask_client")
 def test_large_packets_travel_by_themselves(packets, local, monkeypatch):
     monkeypatch.setattr(adapter, "_PACKET_BYTES", 100)
     assert_same(TL1SubspacePCA(K, random_state=0).fit(data()), local["TL1SubspacePCA"])
