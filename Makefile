@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage lint bench scaling fuzz guided soak docs torture mutate oldest package firstcontact clean
+.PHONY: help demo test testall coverage lint bench scaling fuzz guided soak docs torture mutate oldest package firstcontact clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -24,7 +24,10 @@ demo: $(STAMP)  ## find the bad rows of a built-in data set; pictures, tables an
 	$(BIN)/tl1pca demo --out demo
 
 # Worksteal keeps neighbors together: what a file prepares is prepared once, not by every worker.
-test: $(STAMP)  ## run the tests
+test: $(STAMP)  ## run the tests, but for the slow ones
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m "not slow"
+
+testall: $(STAMP)  ## run all tests: kills, interrupts, memory limits and large files too
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 # Forks beside threads wait for ever for a lock of the tracer: their tests are left out.

@@ -34,23 +34,27 @@ def run(page):
     return "".join([*done, page[position:]])
 
 
-def run_console(page):
-    """The page with the output of this run of its commands."""
+def in_shell(line, folder):
+    """What a line of a shell prints in a folder."""
     define = 'tl1pca() { "$PYTHON" -m tl1pca.cli "$@"; }\n'
-    environment = os.environ | {"PYTHON": sys.executable, "COLUMNS": "80"}
+    done = subprocess.run(
+        ["bash", "-c", define + line],
+        cwd=folder,
+        env=os.environ | {"PYTHON": sys.executable, "COLUMNS": "80"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+def run_console(page, shell=in_shell):
+    """The page with the output of this run of its commands."""
     with tempfile.TemporaryDirectory() as folder:
 
         def one(match):
-            done = subprocess.run(
-                ["bash", "-c", define + match["command"]],
-                cwd=folder,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-            )
-            return f"$ {match['command']}\n{done.stdout}"
+            return f"$ {match['command']}\n{shell(match['command'], folder)}"
 
         return CONSOLE.sub(lambda block: COMMAND.sub(one, block[0]), page)
 

@@ -284,7 +284,7 @@ HOSTILE = {
     "long field": (".csv", lambda: b"a,b\n" + b"9" * 200_000 + b",1\n"),
     "huge exponents": (".csv", lambda: b"a,b\n1e999999999,1e-999999999\n1,2\n"),
     "ragged": (".csv", lambda: b"a,b\n1,2\n1,2,3\n"),
-    "same name": (".csv", lambda: b",".join([b"x"] * 50_000) + b"\n" + b",".join([b"1"] * 50_000) + b"\n"),
+    "same name": (".csv", lambda: b",".join([b"x"] * 15_000) + b"\n" + b",".join([b"1"] * 15_000) + b"\n"),
     "names that clash": (".csv", lambda: b"x,x (2),x,x\n1,2,3,4\n5,6,7,9\n"),
     "escape sequences": (".csv", lambda: b"\x1b[2J,\x1b]0;x\x07b\n\x1b[31m,1\nok,2\n"),
     "formulas": (".csv", lambda: b"name,b\n\"=cmd|' /C calc'!A0\",1\n@SUM(1),2\n"),

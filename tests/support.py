@@ -52,7 +52,8 @@ COMPOSED = [
 ]
 
 #: One of each kind that a picture can tell apart: components one by one, jointly, oblique, of few columns,
-#: minimized, of cells. What every estimator shows is held by the outlier map, drawn for all of them.
+#: minimized, of cells. What every estimator shows is held by the outlier map, drawn for all of them. Also for
+#: what a common base does, and takes a while to see.
 KINDS = [
     tl1pca.TL1PCA(),
     tl1pca.TL1SubspacePCA(random_state=0),

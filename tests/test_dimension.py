@@ -64,7 +64,7 @@ def test_components_of_one_column_are_seen():
     assert choose_dimension(lambda _: TrustedRows(X), 11) == 3
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_noisy_columns_of_scaled_data_are_no_components(seed):
     """Columns with small loadings are mostly noise once all are scaled alike."""
     rng = np.random.default_rng(seed)

@@ -1,6 +1,7 @@
 """How the house is kept: type tests are few, the tests mirror the source, files and functions are short."""
 
 import ast
+import functools
 import inspect
 import re
 from pathlib import Path
@@ -12,14 +13,24 @@ from tl1pca import operators, solvers
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "tl1pca"
-MODULES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}
-#: Exceptions are told apart by their class everywhere.
-OUR_CLASSES = {
-    node.name
-    for tree in MODULES.values()
-    for node in ast.walk(tree)
-    if isinstance(node, ast.ClassDef) and not node.name.endswith("Error")
-}
+
+
+@functools.cache
+def modules():
+    """The syntax of every module; not read on import, which every worker does."""
+    return {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}
+
+
+@functools.cache
+def our_classes():
+    """Names of the classes; exceptions are told apart by their class everywhere."""
+    return {
+        node.name
+        for tree in modules().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and not node.name.endswith("Error")
+    }
+
 
 #: Where the type of an object of the package is asked for, and why nothing else would do.
 TYPE_TESTS = {
@@ -48,14 +59,14 @@ def type_tests(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if node.func.id in ("isinstance", "issubclass"):
                 given = set(names_in(node.args[1]))
-                if given & OUR_CLASSES or (isinstance(node.args[1], ast.Name) and given & handed):
+                if given & our_classes() or (isinstance(node.args[1], ast.Name) and given & handed):
                     yield ast.unparse(node)
         elif isinstance(node, ast.Compare) and ast.unparse(node.left).startswith("type("):
-            yield from [ast.unparse(node)] if set(names_in(node.comparators[0])) & OUR_CLASSES else []
+            yield from [ast.unparse(node)] if set(names_in(node.comparators[0])) & our_classes() else []
 
 
 def test_what_an_object_can_do_is_declared_and_not_read_from_its_class():
-    found = {(name, test) for name, tree in MODULES.items() for test in type_tests(tree)}
+    found = {(name, test) for name, tree in modules().items() for test in type_tests(tree)}
     assert found == set(TYPE_TESTS)
     assert len(found) <= 3
 
@@ -70,7 +81,7 @@ def test_every_module_has_its_tests(layer):
 
 
 def test_files_and_functions_are_short():
-    for name, tree in MODULES.items():
+    for name, tree in modules().items():
         assert len((SOURCE / name).read_text().splitlines()) <= 460, name
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):

@@ -468,30 +468,40 @@ import resource, sys, tracemalloc
 import numpy, tl1pca, tl1pca.persistence
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20), used + (200 << 20)))
-tl1pca.load(sys.argv[2])  # what is imported late is not the file's doing
-tracemalloc.start()
-try:
-    tl1pca.load(sys.argv[1])
-except ValueError as error:
-    assert "MemoryError" not in str(error), error
-    print(tracemalloc.get_traced_memory()[1], error)
-else:
-    sys.exit("was loaded")
+tl1pca.load(sys.argv[1])  # what is imported late is not the file's doing
+for line in sys.stdin:
+    tracemalloc.start()
+    try:
+        tl1pca.load(line.rstrip())
+    except ValueError as error:
+        assert "MemoryError" not in str(error), error
+        print(tracemalloc.get_traced_memory()[1], flush=True)
+    else:
+        sys.exit("was loaded")
+    tracemalloc.stop()
 """
 
 
-def peak(path):
-    """Bytes a process of little memory needs to refuse a file."""
-    good = path.with_name("good.npz")
+@pytest.fixture(scope="module")
+def peak(tmp_path_factory):
+    """Bytes a process of little memory needs to refuse a file; the same process for all files."""
+    good = tmp_path_factory.mktemp("good") / "good.npz"
     tl1pca.save(tl1pca.TL1PCA(2).fit(X), good)
-    command = [sys.executable, "-c", PROBE, str(path), str(good)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout.split()[0])
+    command, pipe = [sys.executable, "-c", PROBE, str(good)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+
+        def ask(path):
+            print(path, file=process.stdin, flush=True)
+            answer = process.stdout.readline()
+            assert answer, process.communicate()[1]
+            return int(answer)
+
+        yield ask
+        process.stdin.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space through Linux's interface")
-def test_nothing_large_is_allocated(saved):
+def test_nothing_large_is_allocated(saved, peak):
     size = saved.stat().st_size
     forge(saved, declared((2**40, 2**20)))
     assert peak(saved) < 20 * size + (1 << 20)
@@ -514,7 +524,7 @@ def test_nothing_large_is_allocated(saved):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space through Linux's interface")
 @pytest.mark.parametrize("kind", ["floats", "array", "random_state"])
-def test_one_array_is_not_expanded_again_and_again(saved, kind):
+def test_one_array_is_not_expanded_again_and_again(saved, peak, kind):
     """A thousand references to one array of a megabyte, in every place that takes a reference."""
 
     def change(header, content):
@@ -534,7 +544,7 @@ def test_one_array_is_not_expanded_again_and_again(saved, kind):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space through Linux's interface")
 @pytest.mark.parametrize("count", [5_000, 70_000])  # beyond 65,535 the directory has another form
-def test_a_directory_of_many_entries_is_refused_unread(saved, count):
+def test_a_directory_of_many_entries_is_refused_unread(saved, peak, count):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr(zipfile.ZipInfo("header.json"), b"{}")
@@ -739,9 +749,10 @@ def test_other_content_is_refused_or_answers_with_numbers(estimator, tmp_path):
     """A right checksum, and one thing in the file that no fit has written."""
     y, path = np.arange(len(X)) % 3, tmp_path / "model.npz"
     model = clone(estimator).fit(X, y)
-    rng = np.random.default_rng(len(name(estimator)))
+    tl1pca.save(model, path)
+    rng, good = np.random.default_rng(len(name(estimator))), path.read_bytes()
     for _ in range(25):
-        tl1pca.save(model, path)
+        path.write_bytes(good)
         forge(path, another_content(rng))
         try:
             found = tl1pca.load(path)

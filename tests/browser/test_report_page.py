@@ -158,6 +158,7 @@ def test_other_pages_open_without_errors(browser, tmp_path, case):
     visit.page.close()
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows_load_and_respond(browser, tmp_path):
     X = contaminated(100_000, 0.3)
     fitted = TL1SubspacePCA(2, random_state=0).fit(X)

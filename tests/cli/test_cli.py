@@ -83,16 +83,18 @@ def test_the_output_must_be_a_folder(run, tmp_path):
     assert "must be a folder" in done.err
 
 
-def test_operators_end_to_end(tmp_path):
-    done = tl1pca("reproduce", "operators", "--out", tmp_path)
-    assert done.returncode == 0, done.stderr
-    *claims, page = done.stdout.strip().splitlines()
+def test_operators_end_to_end(run, tmp_path, monkeypatch):
+    monkeypatch.delenv("TL1PCA_DATA", raising=False)
+    done = run("reproduce", "operators", "--out", tmp_path)
+    assert done.code == 0, done.err
+    *claims, page = done.out.strip().splitlines()
     assert page == f"Page: {tmp_path / 'operators.html'}"
     assert len(claims) == 7
     assert all(line.startswith("holds:") for line in claims)
     assert (tmp_path / "operators.html").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_valid_partial_result_that_goes_on(tmp_path):
     command = [sys.executable, "-m", "tl1pca.cli", "reproduce", "toy", "--quick", "--out", str(tmp_path)]
     env = {key: value for key, value in os.environ.items() if key != "TL1PCA_DATA"}

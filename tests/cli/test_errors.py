@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tl1pca.cli import _terminal
+
 TL1PCA = [sys.executable, "-m", "tl1pca.cli"]
 
 
@@ -105,14 +107,14 @@ def test_standard_input_of_a_process(data):
 
 
 def test_interruption(tmp_path):
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(2000, 200)).round(3))
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(1000, 100)).round(3))
     frame.rename("row {}".format).to_csv(tmp_path / "x.csv")
     command = [*TL1PCA, "fit", str(tmp_path / "x.csv"), "-k", "50", "--method", "l1-best-fit"]
     with subprocess.Popen(
         [*command, "--model", str(tmp_path / "m.npz")], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as child:
         assert b"names the rows" in child.stderr.readline()  # the file is read, the fit takes minutes
-        time.sleep(1)
+        time.sleep(0.3)
         assert child.poll() is None, child.communicate()
         child.send_signal(signal.SIGINT)
         output, errors = child.communicate(timeout=60)
@@ -150,15 +152,17 @@ def test_a_terminal_gets_a_table(run, data):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a pseudo-terminal")
-@pytest.mark.parametrize("seconds", [0.1, 3.0])
+@pytest.mark.parametrize("seconds", [0.0, 1.0])
 def test_signs_of_life_after_two_seconds(seconds):
-    program = (
+    assert _terminal.PATIENCE == 2.0
+    program = (  # the same with an impatient user
         "import time\n"
-        "from tl1pca.cli._terminal import waiting\n"
-        "with waiting('Reading [bold]x.csv'):\n"
+        "from tl1pca.cli import _terminal\n"
+        "_terminal.PATIENCE = 0.4\n"
+        "with _terminal.waiting('Reading [bold]x.csv'):\n"
         f"    time.sleep({seconds})\n"
     )
     shown = on_terminal(sys.executable, "-c", program)
-    assert ("Reading [bold]x.csv" in shown) == (seconds > 2)
+    assert ("Reading [bold]x.csv" in shown) == (seconds > 0)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
     assert done.stderr == done.stdout == b""

@@ -80,7 +80,7 @@ def test_axes_are_logarithmic_when_distances_span_decades(render):
     assert {text.get_text() for text in far.labels_[:3]} == {"row 1", "row 2", "row 3"}
 
 
-@pytest.mark.parametrize("size", [1e-200, 1e-100, 1e100, 1e150])
+@pytest.mark.parametrize("size", [1e-200, 1e150])
 @pytest.mark.parametrize("display", [OutlierMapDisplay, ScoreDisplay, BiplotDisplay])
 def test_data_of_any_size(display, size, render):
     Z = size * gaussian(40, 5)

@@ -1,9 +1,15 @@
 """The blocks of pages run and print what the page shows."""
 
 import importlib.util
+import io
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from tl1pca.cli import main
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "run_blocks.py"
 PAGES = [
@@ -19,6 +25,31 @@ PAGES = [
 ]
 
 
+def in_this_process(line, folder):
+    """What a line of a shell prints, with our command called here, which saves the second of its start."""
+    given = b""
+    for part in line.split(" | "):
+        words = shlex.split(part)
+        if words[0] != "tl1pca":
+            done = subprocess.run(
+                ["bash", "-c", part], cwd=folder, input=given, capture_output=True, check=True
+            )
+            given = done.stdout
+            continue
+        out = io.BytesIO()
+        screen = io.TextIOWrapper(out, encoding="utf-8", write_through=True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            patch.setenv("COLUMNS", "80")
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+            patch.setattr(sys, "stdout", screen)
+            patch.setattr(sys, "stderr", screen)
+            with pytest.raises(SystemExit):
+                main(words[1:])
+        given = out.getvalue()
+    return given.decode()
+
+
 @pytest.mark.skipif(not SCRIPT.is_file(), reason="the documentation is not part of this installation")
 @pytest.mark.parametrize("page", PAGES)
 def test_blocks_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
@@ -28,7 +59,7 @@ def test_blocks_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
     blocks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(blocks)
     shown = (SCRIPT.parent / page).read_text(encoding="utf-8")
-    assert blocks.run(blocks.run_console(shown)) == shown
+    assert blocks.run(blocks.run_console(shown, in_this_process)) == shown
     if page == "plots.md":
         assert (tmp_path / "wine.pdf").stat().st_size > 5_000
 

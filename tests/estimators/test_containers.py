@@ -106,7 +106,9 @@ def layouts():
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize("estimator", [*ESTIMATORS, *COMPOSED, LpPCA(p=0.5)], ids=name)
+@pytest.mark.parametrize(
+    "estimator", [*(with_components(e, 2) for e in ESTIMATORS), *COMPOSED, LpPCA(2, p=0.5)], ids=name
+)
 def test_the_memory_of_an_array_changes_no_bit(estimator):
     wanted = clone(estimator).fit(X, y)
     for kind, data in layouts().items():

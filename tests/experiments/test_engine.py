@@ -24,9 +24,9 @@ def table(results):
     return results.table().drop(columns="seconds")
 
 
-@pytest.fixture
-def reference(tmp_path):
-    return table(run(small_study.study(), tmp_path / "reference" / "small.jsonl"))
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    return table(run(small_study.study(), tmp_path_factory.mktemp("reference") / "small.jsonl"))
 
 
 def test_every_cell_once_in_order(reference):
@@ -60,7 +60,7 @@ def test_the_order_of_methods_does_not_matter(tmp_path, reference):
     )
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_killed_and_started_again_ends_with_the_same_table(tmp_path, reference, jobs):
     journal = tmp_path / "killed" / "small.jsonl"
     _start_and_signal(journal, jobs, signal.SIGKILL)
@@ -69,7 +69,7 @@ def test_killed_and_started_again_ends_with_the_same_table(tmp_path, reference, 
     with journal.open("ab") as file:  # as if it died in the middle of a line
         file.write(b'{"key": "torn", "rec')
     # The pause is a parameter of the estimator, so the cells are those of the same study.
-    resumed = run(small_study.study(pause=0.08), journal, jobs=1)
+    resumed = run(small_study.study(pause=0.03), journal, jobs=1)
     assert resumed.complete
     pd.testing.assert_frame_equal(table(resumed), reference, check_exact=True)
     assert b"torn" not in journal.read_bytes()
@@ -172,7 +172,7 @@ def _start_and_signal(journal, jobs, number):
     """Run the small study in another process and signal it in the middle of its work."""
     script = Path(small_study.__file__)
     environment = dict(os.environ, PYTHONPATH=str(script.parent), OPENBLAS_NUM_THREADS="1")
-    command = [sys.executable, str(script), str(journal), str(jobs), "0.08"]
+    command = [sys.executable, str(script), str(journal), str(jobs), "0.03"]
     with subprocess.Popen(command, env=environment, start_new_session=True) as process:
         deadline = time.monotonic() + 240
         while not (journal.exists() and journal.read_bytes().count(b"\n") >= 4):

@@ -22,7 +22,7 @@ def wine():
     return frame.to_csv(index=False).encode()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory, wine):
     path = tmp_path_factory.mktemp("explore") / "wine.csv"
     path.write_bytes(wine)

@@ -1,13 +1,13 @@
 """The command: how it begins, and how it ends."""
 
 import socket
-import subprocess
-import sys
 import threading
 
 import psutil
+import pytest
 
 from explore_server import Explorer
+from tl1pca.cli import main
 from tl1pca.explore import _server
 from tl1pca.explore._run import _config
 from tl1pca.explore._session import Session
@@ -29,6 +29,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path, wine):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_sigterm_leaves_nothing_behind_either(tmp_path):
     explorer = Explorer(temporary=tmp_path)
     assert list(tmp_path.iterdir())
@@ -42,26 +43,26 @@ def test_sigterm_leaves_nothing_behind_either(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def run(*arguments):
-    command = [sys.executable, "-m", "tl1pca.cli", "explore", "--no-browser", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+def test_what_cannot_be_used_is_said_in_one_line(tmp_path, capsys):
+    def run(*arguments):
+        with pytest.raises(SystemExit) as end:
+            main(["explore", "--no-browser", *arguments])
+        return end.value.code, capsys.readouterr().err
 
-
-def test_what_cannot_be_used_is_said_in_one_line(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        done = run("--port", str(port))
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert f"port {port}" in done.stderr
-    for given, said in ((tmp_path / "no.csv", "No such file"), (tmp_path, "not a regular file")):
-        done = run(str(given))
-        assert done.returncode == 1
-        assert len(done.stderr.splitlines()) == 1
-        assert said in done.stderr
-    assert run("--port", "99999").returncode == 2
+        code, said = run("--port", str(port))
+    assert code == 1
+    assert len(said.splitlines()) == 1
+    assert f"port {port}" in said
+    for given, reason in ((tmp_path / "no.csv", "No such file"), (tmp_path, "not a regular file")):
+        code, said = run(str(given))
+        assert code == 1
+        assert len(said.splitlines()) == 1
+        assert reason in said
+    assert run("--port", "99999")[0] == 2
 
 
 def test_a_request_that_never_ends_is_given_up(monkeypatch):

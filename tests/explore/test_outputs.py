@@ -1,9 +1,12 @@
 """What leaves the page is what was decided on it, and the script does the same without the page."""
 
+import contextlib
 import csv
 import io
+import runpy
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -24,21 +27,28 @@ def flagged_of(server):
     return [int(line["row"]) for line in lines]
 
 
-def run_script(server, tmp_path, name, content):
+def in_a_process(folder):
+    command = [sys.executable, "-W", "ignore", "script.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def in_this_one(folder):
+    """The same without the second that a start takes."""
+    printed = io.StringIO()
+    with warnings.catch_warnings(), contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+        warnings.simplefilter("ignore")
+        runpy.run_path("script.py", run_name="__main__")
+    return printed.getvalue()
+
+
+def run_script(server, tmp_path, name, content, run=in_this_one):
     """Run the script beside the file; the rows it flags, and the table it writes."""
     (tmp_path / name).write_bytes(content)
     (tmp_path / "script.py").write_bytes(server.get("out/script.py"))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "script.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
     stem = name.partition(".")[0]
-    rows = done.stdout.strip().removeprefix("Flagged rows: ")
+    rows = run(tmp_path).strip().removeprefix("Flagged rows: ")
     return [int(x) for x in rows.strip("[]").split(",") if x], (tmp_path / f"{stem}_cleaned.csv").read_bytes()
 
 
@@ -233,7 +243,7 @@ def test_a_file_without_names(server, tmp_path):
     content = ("\n".join(",".join(f"{v:.5f}" for v in x) for x in X) + "\n").encode()
     state = server.load("plain.txt", content)
     assert state["numbers"] == [f"column {j}" for j in (1, 2, 3, 4)]
-    rows, _ = run_script(server, tmp_path, "plain.txt", content)
+    rows, _ = run_script(server, tmp_path, "plain.txt", content, run=in_a_process)
     assert rows == sorted(flagged_of(server))
     assert 10 in rows
 

@@ -92,7 +92,8 @@ MORE = [
     tl1pca.KernelizedPCA(kernel="laplacian"),
     tl1pca.TL1LDA(a=1.0),
     tl1pca.TL1LDA(center="spatial_median", image_shape=(1, 5)),
-    tl1pca.SparseTL1PCA(2, n_nonzero=2),
+    tl1pca.SparseTL1PCA(1, n_nonzero=2),  # each one takes a quarter of a second
+    tl1pca.SparseTL1PCA(2, a=1.0, n_nonzero=2),
     tl1pca.SparseLpPCA(2, p=0.5, n_nonzero=2),
     tl1pca.GeneralizedLpPCA(2, s=1.5, p=1.5),
     tl1pca.RegularizedL1PCA(2, penalty=0.5),

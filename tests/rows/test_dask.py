@@ -7,9 +7,14 @@ from tl1pca.rows import dask as engine
 from tl1pca.rows.dask import known_length, open_rows
 
 da = pytest.importorskip("dask.array")
-pytestmark = pytest.mark.usefixtures("dask_client")
 X = np.random.default_rng(0).normal(size=(60, 4))
 LENGTHS = (11, 0, 29, 20)
+
+
+@pytest.fixture(autouse=True)
+def _client(threaded_client):
+    with threaded_client.as_current():
+        yield
 
 
 def rows(weights=None):

@@ -19,11 +19,18 @@ from tl1pca.solvers import StiefelAscent
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-pytestmark = pytest.mark.usefixtures("dask_client")
 
 N, D, K = 36_000, 30, 3
 #: Unequal lengths, an empty partition at the start, inside and at the end.
 LENGTHS = 0, 9_000, 500, 0, 16_500, 10_000, 0
+
+
+@pytest.fixture(autouse=True)
+def _client(request):
+    """Processes where a test asks for them; elsewhere threads, with the same graphs and the same answers."""
+    name = "dask_client" if "dask_client" in request.fixturenames else "threaded_client"
+    with request.getfixturevalue(name).as_current():
+        yield
 
 
 def data(lengths=LENGTHS, d=D):
@@ -81,6 +88,7 @@ def assert_same(fit, expected, tol=1e-7):
 
 
 # ---------------------------------------------------------------- the same as local
+@pytest.mark.usefixtures("dask_client")
 @pytest.mark.parametrize("make", [data, unknown])
 def test_components_and_objective_are_the_local_ones(make, local):
     assert_same(TL1PCA(K).fit(make()), local["TL1PCA"])
@@ -292,6 +300,7 @@ def pids(client):
     return sorted(client.run(os.getpid).values())
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_mid_fit_changes_nothing(dask_client, trips):
     calls, seen = trips
     expected = TL1PCA(K).fit(data()).components_
@@ -334,6 +343,7 @@ def fragile_cluster(tmp_path):
     log.close()
 
 
+@pytest.mark.slow
 def test_a_lost_scheduler_is_a_clear_error(fragile_cluster, trips):
     client, scheduler = fragile_cluster
     calls, _ = trips
@@ -377,7 +387,7 @@ def test_entries_that_are_not_finite(bad, message):
     "estimator",
     [tl1pca.L1PCA(2), tl1pca.LpPCA(2, p=1.5), tl1pca.R1PCA(2), DispersionPCA(2, operator=Lp(p=2))],
 )
-def test_other_methods_agree_with_memory(dask_client, estimator):
+def test_other_methods_agree_with_memory(estimator):
     D = data()
     there, here = clone(estimator).fit(D).components_, clone(estimator).fit(D.compute()).components_
     np.testing.assert_allclose(there, here, atol=1e-7)
@@ -425,7 +435,7 @@ def test_a_large_fit_without_a_client_says_how_to_get_one():
 
 
 @pytest.mark.parametrize("made", [(3, 4), (5, 4), (4, 3)], ids=["narrow", "wide", "short"])
-def test_blocks_that_are_not_what_they_declare(dask_client, made):
+def test_blocks_that_are_not_what_they_declare(made):
     """A block is (6000, 4) by its declaration, and something else when it is computed."""
     rows, columns = 6000 * made[1] // 4, made[0] if made[1] == 4 else 4
     array = pytest.importorskip("dask.array")

@@ -151,6 +151,7 @@ def problems():
     ],
     ids=str,
 )
+@pytest.mark.slow
 def test_every_tuned_constant_pays(problems, less, loss, monkeypatch):
     """Groups with heavy tails: the mean quotient falls by more than the loss without the constant."""
     objectives, best = problems

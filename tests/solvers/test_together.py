@@ -309,6 +309,7 @@ def best():
         ("TRIALS", (1.6, 3.2, 6.4), 1e-3),
     ],
 )
+@pytest.mark.slow
 def test_every_tuned_constant_pays(best, constant, less, loss, monkeypatch):
     """The mean objective falls by more than the loss without the constant."""
     monkeypatch.setattr(together, constant, less)

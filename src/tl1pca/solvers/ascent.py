@@ -356,6 +356,8 @@ def _best_reflection(
     Only the rows nearest to their kink are tried: the others lead far away, and down.
     """
     near = np.flatnonzero(length > SHORTEST_DIRECTION * length.max())
+    if not len(near):  # rows of columns that are nothing beside the others
+        return None
     if len(near) > N_MIRRORS:
         near = near[np.argpartition(np.abs(t[near]) / length[near], N_MIRRORS)[:N_MIRRORS]]
     inner = batch.A[near] @ batch.A.T if gram is None else gram[near]
