@@ -161,6 +161,7 @@ def test_every_tuned_constant_pays(problems, less, loss, monkeypatch):
     assert (found / best).mean() < 1 - loss
 
 
+@pytest.mark.slow
 def test_the_second_best_of_the_rough_climbs_is_worth_its_time(monkeypatch):
     """It wins in one problem of twenty, by some per cent; which one that is hangs on the processor."""
     objectives = [objective for seed in range(12, 60) if seed % 4 < 3 for objective in groups(seed)]
