@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.fft import dct
 from scipy.special import fdtri
 from scipy.stats import chi2
 from sklearn.datasets import load_iris
@@ -16,6 +17,7 @@ from tl1pca.objectives import ResidualScale
 from tl1pca.rows import DenseRows
 from tl1pca.solvers.outlyingness import canonical_order, grown_halves, least_outlying, separated_rows
 from tl1pca.solvers.plane import (
+    Plane,
     fit_limit,
     free_distances,
     plane_distances,
@@ -35,6 +37,7 @@ from tl1pca.solvers.subspace import (
     reach_share,
     representative_rows,
     reweighted,
+    room_beyond,
     rounding_length,
     start_rows,
     subset_size,
@@ -164,7 +167,7 @@ def _f_alone(sd, k, n):
         (groups_and_a_cluster, OUT + "moment_directions", lambda X, n_axes: X[:0]),
         (a_foreign_line_about_a_tight_majority, OUT + "CORE", 1.0),
         (far_rows_that_a_gap_separates, FIT + "_without_far", lambda n, keep, sd, candidates: keep),
-        (fewer_components_than_the_data_have, FIT + "judging_dimension", lambda X, rows, kept, k, count: k),
+        (fewer_components_than_the_data_have, FIT + "judging_dimension", lambda X, rows, kept, k, *_: k),
         (zero_or_one, FIT + "discrete_columns", lambda rows: np.zeros(rows.shape[1], dtype=bool)),
         (leverage_cluster, FIT + "leverage_ball", lambda *_: None),
         (far_scores_of_many_rows, PLANE + "score_cutoff", _f_alone),
@@ -296,11 +299,11 @@ class TestParts:
     def test_judging_dimension(self):
         X, Q, _ = low_rank(0, r=5)
         start = np.arange(60, 200)
-        assert judging_dimension(X, DenseRows(X), start, 2, 101) == 5
-        assert judging_dimension(X, DenseRows(X), start, 7, 101) == 7
+        assert judging_dimension(X, X[start], start, 2, 101) == 5
+        assert judging_dimension(X, X[start], start, 7, 101) == 7
         # A minority lends no axis, even if a row of it is in the start.
         X[:60] += 20 * Q[:, 6]
-        assert judging_dimension(X, DenseRows(X), np.arange(59, 200), 5, 101) == 5
+        assert judging_dimension(X, X[59:], np.arange(59, 200), 5, 101) == 5
 
     def test_discrete_columns(self):
         rng = np.random.default_rng(0)
@@ -411,7 +414,21 @@ class TestNumbers:
             out[: int(0.4 * n)] = 1 + np.arange(int(0.4 * n)) % (values - 1)
             return out
 
-        X = np.column_stack([column(most), column(most + 1), np.arange(n), np.arange(n) ** 2])
+        alone = np.maximum(np.arange(n) - 0.6 * n, 0.0)  # no other value occurs twice
+        X = np.column_stack([column(most), alone, np.arange(n), np.arange(n) ** 2])
+        assert discrete_columns(DenseRows(X)).tolist() == [True, False, False, False]
+        if n == 100:
+            X[:, 1] = column(most + 1)
+            assert not discrete_columns(DenseRows(X))[1]
+
+    def test_values_of_bad_rows_do_not_hide_a_discrete_column(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200, 4))
+        X[:, 0] = rng.uniform(size=200) < 0.25
+        X[160:] = 5 * rng.normal(size=(40, 4))
+        X[:, 1] = np.where(
+            rng.uniform(size=200) < 0.4, rng.gamma(2, size=200), 0.0
+        )  # amounts of rain are no classes
         assert discrete_columns(DenseRows(X)).tolist() == [True, False, False, False]
 
     def test_the_shares_of_a_value_that_make_a_column_discrete(self):
@@ -462,7 +479,7 @@ class TestNumbers:
         plane = weighted_plane(rows, np.ones(200), 2)
         free = free_distances(200, *plane_distances(rows, plane)[1:])
         for count in (150, 190):
-            found = assess(rows, plane, None, count, 1e-9)
+            found = assess(rows, plane, plane.W.shape[1], None, count, 1e-9)
             assert found.keep.sum() == max(count, (free <= fit_limit(free, count, 1e-9)).sum())
         assert found.keep.sum() == 190
         np.testing.assert_allclose(found.free, free)
@@ -473,7 +490,9 @@ class TestNumbers:
         axes = np.linalg.qr(np.random.default_rng(1).normal(size=(20, 2)))[0]
         inside = (((X - X[7]) @ axes) ** 2).sum(axis=1) <= 6.0
         assert 10 < inside.sum() < 190
-        without, found = (assess(rows, plane, None, 101, 0.0, b) for b in ((), (Ball(X[7], axes, 6.0),)))
+        without, found = (
+            assess(rows, plane, plane.W.shape[1], None, 101, 0.0, b) for b in ((), (Ball(X[7], axes, 6.0),))
+        )
         np.testing.assert_array_equal(found.keep, without.keep * ~inside)
 
     def test_reweighting_keeps_the_axes_beside_muted_columns(self):
@@ -482,13 +501,51 @@ class TestNumbers:
         muted = np.arange(20) < 2
         rows, good = DenseRows(X), (np.arange(200) >= 10).astype(float)
         plane = weighted_plane(rows, good, 3, muted)
-        again, weights, balls = reweighted(rows, plane, good, X[100:160], 101, muted, 1e-9)
+        again, weights, balls = reweighted(rows, plane, 3, good, X[100:160], 101, muted, 1e-9)
         assert again.W.shape == (20, 5)
         assert again.live.tolist() == [True] * 3 + [False] * 2
         assert not balls
         assert not weights[:10].any()
         assert weights.sum() > 180
         np.testing.assert_allclose(again.center, X[weights > 0].mean(axis=0))
+
+
+class TestBeyondTheComponents:
+    """Axes that rows are judged by beyond the components excuse no row that lies far off these."""
+
+    def test_room_is_that_of_the_last_component(self):
+        rng = np.random.default_rng(0)
+        T = rng.normal(size=(5000, 3)) * [5.0, 3.0, 1.0]
+        plane = Plane(np.zeros(6), np.eye(6, 3), np.array([25.0, 9.0, 1.0]), 5000, 40.0)
+        one = 9.0 * (1 + 2 * (chi2.ppf(0.9975, 1) - 1))
+        assert room_beyond(plane, 2, T) == pytest.approx(one, rel=0.1)
+        assert room_beyond(plane, 3, T) == np.inf
+        # Two axes as wide as the component before them.
+        flat = replace(plane, variances=np.array([9.0, 9.0, 9.0]))
+        two = 9.0 * (2 + 2 * (chi2.ppf(0.9975, 2) - 2))
+        assert room_beyond(flat, 1, 3.0 * rng.normal(size=(5000, 3))) == pytest.approx(two, rel=0.1)
+        # A plane of idle rows does not tell how far others may lie: their scores do.
+        assert room_beyond(replace(plane, variances=plane.variances / 100), 2, T) == pytest.approx(
+            one, rel=0.1
+        )
+
+    def test_columns_of_other_units_excuse_nobody(self):
+        """Loud columns lend axes to the rows; a tenth of them is off in some of these columns."""
+        right = []
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            unit = 10 ** rng.uniform(-1, 1, size=30)
+            X = (
+                rng.normal(size=(400, 4)) @ rng.normal(size=(4, 30)) + 0.5 * rng.normal(size=(400, 30))
+            ) * unit
+            start = rng.integers(24)
+            X[:40, start : start + 6] += 4 * X[40:].std(axis=0)[start : start + 6]
+            pca, oracle = TL1SubspacePCA(4).fit(X), PCA(4).fit(X[40:])
+            off = X - oracle.mean_ - oracle.transform(X) @ oracle.components_
+            length = np.linalg.norm(off, axis=1)
+            told = length[:40] > 1.5 * np.quantile(length[40:], 0.99)
+            right.append((pca.flags_[:40][told] > 0).all() and (pca.flags_[40:] > 0).mean() < 0.05)
+        assert all(right)
 
 
 class TestConcentration:
@@ -512,14 +569,14 @@ class TestConcentration:
 class TestJudging:
     @staticmethod
     def rows(variances, m=2000, seed=0):
-        """m rows of exactly these variances along the columns."""
+        """m rows of exactly these variances along axes that all columns share."""
         A = np.random.default_rng(seed).normal(size=(m, len(variances)))
         Q = np.linalg.qr(A - A.mean(axis=0))[0]
-        return Q * np.sqrt((m - 1) * np.asarray(variances))
+        return (Q * np.sqrt((m - 1) * np.asarray(variances))) @ dct(np.eye(len(variances)), norm="ortho")
 
     def dimension(self, variances, k, m=2000, count=None, unit=1.0):
         X = unit * self.rows(variances, m)
-        return judging_dimension(X, DenseRows(X), np.arange(m), k, count or m // 2 + 1)
+        return judging_dimension(X, X, np.arange(m), k, count or m // 2 + 1)
 
     @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
     def test_an_axis_is_twice_as_wide_as_noise_would_make_it(self, unit):
@@ -532,15 +589,39 @@ class TestJudging:
     def test_the_most_axes(self):
         strong = [1000.0] * 25 + [1.0] * 40
         assert self.dimension(strong, 1, 400) == 20
-        assert self.dimension([1000.0] * 10 + [1.0] * 14, 1, 35) == 7  # five rows for each
+        assert self.dimension([1000.0] * 10 + [1.0] * 24, 1, 35) == 7  # five rows for each
         assert self.dimension([1000.0, 900.0, 1.0, 1.0], 1, 200) == 2  # two columns are left to judge by
+
+    def test_columns_of_more_noise_are_no_axes(self):
+        """They are wide, and have nothing in common; what all columns share does count."""
+        for loud in (1, 2, 5, 10):
+            one, two = [], []
+            for seed in range(20):
+                rng = np.random.default_rng(seed)
+                T, loadings = rng.normal(size=(400, 2)), rng.normal(size=(2, 20))
+                noise = rng.normal(size=(400, 20)) * np.where(np.arange(20) < loud, 4.0, 1.0)
+                for strengths, found in (([6.0, 0.0], one), ([6.0, 5.0], two)):
+                    X = (T * strengths) @ loadings + noise
+                    found.append(judging_dimension(X, X, np.arange(400), 1, 201))
+            assert np.mean(np.equal(one, 1)) >= 0.5
+            assert min(two) >= 2
+
+    def test_only_columns_that_are_not_muted_tell_of_the_noise(self):
+        """Few values in half of the columns: what is left of them in a span is no noise at all."""
+        rng = np.random.default_rng(2)
+        X = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 12)) + 0.4 * rng.normal(size=(150, 12))
+        X[:, :6] = X[:, :6] > np.quantile(X[:, :6], 0.7, axis=0)
+        X[:15, 6:] += 8.0 * rng.choice((-1.0, 1.0), size=6)
+        pca = TL1SubspacePCA(2).fit(X)
+        assert np.count_nonzero(pca.judging_variance_) == 2
+        assert (pca.flags_[:15] > 0).all()
 
     @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
     def test_a_minority_lends_no_axis_in_any_units(self, unit):
         X, Q, _ = low_rank(0, r=5)
         X[:60] += 20 * Q[:, 6]
         X *= unit
-        assert judging_dimension(X, DenseRows(X), np.arange(59, 200), 5, 101) == 5
+        assert judging_dimension(X, X[59:], np.arange(59, 200), 5, 101) == 5
 
 
 class TestSteps:
@@ -592,7 +673,7 @@ class TestLeverage:
         X[n - m :] = point + spread * rng.normal(size=(m, d))
         rows, good = DenseRows(X), X[: n - m]
         plane = weighted_plane(rows, (np.arange(n) < n - m).astype(float), 2)
-        found = assess(rows, plane, None, n // 2 + 1, 1e-9)
+        found = assess(rows, plane, plane.W.shape[1], None, n // 2 + 1, 1e-9)
         near = np.argsort(((good[:, :2]) ** 2).sum(axis=1))[: int(0.6 * (n // 2 + 1))]
         return rows, found, good[near], m
 
@@ -616,7 +697,9 @@ class TestLeverage:
         ball = leverage_ball(rows, found, start, 201)
         moved = DenseRows(rows.array() + 300.0)
         plane = replace(found.plane, center=found.plane.center + 300.0)
-        again = leverage_ball(moved, assess(moved, plane, None, 201, 1e-9), start + 300.0, 201)
+        again = leverage_ball(
+            moved, assess(moved, plane, plane.W.shape[1], None, 201, 1e-9), start + 300.0, 201
+        )
         np.testing.assert_allclose(again.center, ball.center + 300.0)
         assert again.radius2 == pytest.approx(ball.radius2)
 
@@ -625,7 +708,7 @@ class TestLeverage:
         X = rows.array().copy()
         X[-50:, 0] *= -1  # 30 rows stay
         rows = DenseRows(X)
-        found = assess(rows, found.plane, None, 201, 1e-9)
+        found = assess(rows, found.plane, found.plane.W.shape[1], None, 201, 1e-9)
         ball = leverage_ball(rows, found, start, 201)
         assert ball.center[0] == pytest.approx(-45.0, abs=1.0)
 
@@ -635,7 +718,9 @@ class TestLeverage:
         X = rows.array().copy()
         X[-m : count - m] += place
         rows = DenseRows(X)
-        return leverage_ball(rows, assess(rows, found.plane, None, 201, 1e-9), start, 201)
+        return leverage_ball(
+            rows, assess(rows, found.plane, found.plane.W.shape[1], None, 201, 1e-9), start, 201
+        )
 
     def test_the_larger_of_two_points_on_one_side(self):
         ball = self.moved(0.125, 20, np.append([45.0], np.zeros(9)))  # 20 rows at 90, 30 at 45

@@ -145,10 +145,12 @@ def fit_subspace(
     inner = min(k, d - int(muted.sum()))
     keep, q = concentrate(sample, order, inner, few, masked, tol), inner
     if judge_beyond:
-        q = judging_dimension(X, seen, np.flatnonzero(to_numpy(keep)), inner, few)
+        kept, live = np.flatnonzero(to_numpy(keep)), ~muted
+        columns, axes = seen.gather_rows(kept)[:, live], None if span.axes is None else span.axes[live]
+        q = judging_dimension(X[:, ~masked], columns, kept, inner, few, axes)
     if q > inner:
         keep = concentrate(sample, order, q, few, masked, tol)
-    found = assess(sample, weighted_plane(sample, keep, q, masked), keep, few, tol)
+    found = assess(sample, weighted_plane(sample, keep, q, masked), inner, keep, few, tol)
     keep = sample.map(
         partial(_without_far, found.plane.n_fit), found.keep, found.score_distances, _mask(sample, order)
     )
@@ -156,17 +158,17 @@ def fit_subspace(
     balls: tuple[Ball, ...] = ()
     if reweight:
         plane, weights, balls = reweighted(
-            sample, plane, keep, X[start_rows(order, few, q)], few, masked, tol
+            sample, plane, inner, keep, X[start_rows(order, few, q)], few, masked, tol
         )
     plane = replace(plane, center=span.point(plane.center), W=span.directions(plane.W))
     balls = tuple(Ball(span.point(ball.center), span.directions(ball.axes), ball.radius2) for ball in balls)
     if whole:
         fitted = rows.asarray(_back(weights, index))
     else:
-        fitted = assess(rows, plane, None, count, tol, balls).keep
+        fitted = assess(rows, plane, inner, None, count, tol, balls).keep
     if reweight:
         plane = weighted_plane(rows, fitted, q, muted, plane.W)
-    found = assess(rows, plane, fitted, count, tol, balls)
+    found = assess(rows, plane, inner, fitted, count, tol, balls)
     cutoffs = _cutoffs(rows, found, fitted, count, tol)
     plane = weighted_plane(rows, fitted, k) if muted.any() else first_axes(found.plane, k)
     kept = np.flatnonzero(rows.gather_scores(fitted, index) > 0)
@@ -216,19 +218,24 @@ def discrete_columns(rows: Rows) -> Array:
     """Mask of the columns with few values, one of which more than half of the rows share.
 
     Such a column, a 0/1 one for instance, has no scale by which another value
-    were far out, and a subspace that most rows lie in exactly. At most half
-    of the columns, else none: the data are what they are then.
+    were far out, and a subspace that most rows lie in exactly. Values that
+    occur once are not counted where there are many: bad rows may have any.
+    At most half of the columns, else none: the data are what they are then.
     """
     n, d = rows.shape
     muted, most = np.zeros(d, dtype=bool), int(min(10, n / 4))
-    # Most columns have more values in their first rows already.
-    if not (_n_distinct(rows.gather_rows(np.arange(min(n, 5 * most)))) <= most).any():
+    # A value of half of the rows is many times among the first ones; most columns hardly repeat any there.
+    first = rows.gather_rows(np.arange(min(n, 5 * most)))
+    few = np.flatnonzero(_n_distinct(first) <= 0.75 * len(first))
+    if not len(few):
         return muted
     X = rows.gather_rows(np.arange(n))
-    few = np.flatnonzero(_n_distinct(X[: 5 * most]) <= most)
-    for j in few[_n_distinct(X[:, few]) <= most]:
-        share = float(np.unique(X[:, j], return_counts=True)[1].max()) / n
-        muted[j] = 0.5 < share <= 1 - CLUSTER_SHARE
+    for j in few:
+        counts = np.unique(X[:, j], return_counts=True)[1]
+        if len(counts) > most:
+            counts = counts[counts > 1]
+        main = counts.max(initial=0)
+        muted[j] = len(counts) <= most and 2 * main > n and counts.sum() - main >= CLUSTER_SHARE * n
     return muted if 2 * muted.sum() <= d else np.zeros(d, dtype=bool)
 
 
@@ -248,28 +255,48 @@ def reach_share(variances: Array, total: float, n_components: int | float) -> in
     return min(len(variances), reached)
 
 
-def judging_dimension(X: Array, rows: Rows, kept: Array, k: int, count: int) -> int:
+def judging_dimension(
+    X: Array, columns: Array, kept: Array, k: int, count: int, axes: Array | None = None
+) -> int:
     """Dimension at which rows are judged: k, or more where most rows have more in common.
 
     With fewer components than the data have, what is left of the others hides
     bad rows. An axis of the rows kept counts while it is twice as wide as noise
     would make the largest of so many axes, both among these rows and by the
     main mode of all rows on it: a few bad rows kept lend no axis, nor do many
-    that were not. X are the rows, or their coordinates in a span.
+    that were not. And it is wider than its columns are by themselves, and than
+    chance would make so many of them: an axis of loud columns is nothing that
+    rows have in common, and bad rows would pass for regular ones there.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        The rows, or their coordinates in a span.
+    columns : ndarray of shape (m, d)
+        The rows kept.
+    kept : ndarray of int of shape (m,)
+        Which they are.
+    k, count : int
+    axes : ndarray of shape (d, p) or None
+        Of the span.
     """
-    d, m = rows.shape[1], len(kept)
+    m, d = columns.shape
     most = min(MOST_AXES, d - 2, m // ROWS_PER_AXIS)
     if k >= most:
         return k
     A = X - X[kept].mean(axis=0)
-    variances, axes = row_axes(A[kept] / np.sqrt(m - 1), most)
-    spare = X[kept] if X.shape[1] == d else rows.gather_rows(kept[subsample(m, NOISE_ROWS)])
-    noise, q = noise_variance(spare, k), k
+    variances, W = row_axes(A[kept] / np.sqrt(m - 1), most)
+    some = columns if axes is None else columns[subsample(m, NOISE_ROWS)]
+    noise, q = noise_variance(some, k), k
+    shares = (W if axes is None else axes @ W) ** 2  # of the columns in the axes
+    alone, left = columns.var(axis=0, ddof=1) - shares[:, :k] @ variances[:k], 1 - shares[:, :k].sum(axis=1)
     while q < most:
-        width2 = min(float(variances[q]), main_mode(A @ axes[:, q], count)[1] ** 2)
-        if width2 <= 2.0 * (1 + np.sqrt((d - q) / m)) ** 2 * noise:
+        width2 = min(float(variances[q]), main_mode(A @ W[:, q], count)[1] ** 2)
+        share, wide = shares[:, q], float(variances[q])
+        own = float(share @ (alone / np.maximum(left, 1e-9))) * (1 + np.sqrt(1 / (share @ share) / m)) ** 2
+        if width2 <= 2.0 * (1 + np.sqrt((d - q) / m)) ** 2 * noise or wide <= own:
             break
-        q += 1
+        alone, left, q = alone - wide * share, left - share, q + 1
     return q
 
 
@@ -309,7 +336,7 @@ def concentrate(sample: Rows, order: Array, q: int, count: int, muted: Array, to
 
 
 def reweighted(
-    sample: Rows, plane: Plane, keep: Any, start: Array, count: int, muted: Array, tol: float
+    sample: Rows, plane: Plane, k: int, keep: Any, start: Array, count: int, muted: Array, tol: float
 ) -> tuple[Plane, Array, tuple[Ball, ...]]:
     """PCA of the rows within the limit, in turn, and the leverage clusters among them.
 
@@ -319,10 +346,10 @@ def reweighted(
     q = plane.W.shape[1] - int(muted.sum())
     balls: tuple[Ball, ...] = ()
     for _ in range(REWEIGHTINGS):
-        found = assess(sample, plane, keep, count, tol, balls)
+        found = assess(sample, plane, k, keep, count, tol, balls)
         while len(balls) < 5 and (ball := leverage_ball(sample, found, start, count)):
             balls = (*balls, ball)
-            found = assess(sample, plane, keep, count, tol, balls)
+            found = assess(sample, plane, k, keep, count, tol, balls)
         changed = float(sample.total(lambda a, b: abs(a - b), found.keep, keep))
         keep, plane = found.keep, weighted_plane(sample, found.keep, q, muted)
         if changed == 0:
@@ -331,11 +358,11 @@ def reweighted(
 
 
 def assess(
-    rows: Rows, plane: Plane, fitted: Any, count: int, tol: float, balls: tuple[Ball, ...] = ()
+    rows: Rows, plane: Plane, k: int, fitted: Any, count: int, tol: float, balls: tuple[Ball, ...] = ()
 ) -> RowAssessment:
     """Distances of all rows to a plane, and the rows to keep in the fit.
 
-    The limit comes from `subsample`, and is then applied to all of them.
+    The limits come from `subsample`, and are then applied to all of them.
     """
     n = rows.shape[0]
     T, sd, od = plane_distances(rows, plane)
@@ -344,15 +371,33 @@ def assess(
     index = subsample(n)
     far, enough = rows.gather_scores(free, index).astype(np.float64), int(np.ceil(count * len(index) / n))
     limit = max(fit_limit(far, enough, tol), float(np.partition(far, enough - 1)[enough - 1]))
+    live = int(plane.live.sum())
+    room = room_beyond(plane, k, rows.gather_scores(T, index)[far <= limit].astype(np.float64))
     scores = [rows.shifted(rows.asarray(ball.center)).project(rows.asarray(ball.axes)) for ball in balls]
 
     def within(f: Any, t: Any, *apart: Any) -> Any:
-        inside = f <= limit
+        inside = (f <= limit) & (namespace(t).sum(double(t[:, k:live]) ** 2, axis=1) <= room)
         for ball, a in zip(balls, apart):
             inside = inside & (namespace(a).sum(double(a) ** 2, axis=1) > ball.radius2)
         return cast(inside, t.dtype)
 
     return RowAssessment(plane, sd, od, free, rows.map(within, free, T, *scores))
+
+
+def room_beyond(plane: Plane, k: int, scores: Array) -> float:
+    """Squared length that scores on the axes beyond the k components may have.
+
+    What the data have there is no wider than the k-th component, else it would
+    be one of the first. A row much farther out is off these, and a plane that
+    holds it takes it from there. Scores are those of rows near the plane.
+    """
+    beyond = float(plane.variances[k:].sum())
+    if beyond == 0 or not len(scores):
+        return np.inf
+    tail = float(np.quantile(scores[:, k - 1] ** 2, 0.8)) / float(chdtri(1, 0.2))
+    size = max(float(plane.variances[k - 1]), tail)
+    dof = max(1.0, beyond / size)
+    return size * (dof + 2.0 * (float(chdtri(dof, 0.0025)) - dof))
 
 
 def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int) -> Ball | None:
