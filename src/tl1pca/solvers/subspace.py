@@ -36,6 +36,10 @@ CONCENTRATIONS, REWEIGHTINGS = 15, 2
 SETTLED = 0.01
 #: The dimension at which rows are judged: at most so many, and so many rows of the start for each.
 MOST_AXES, ROWS_PER_AXIS = 20, 5
+#: Room for the bad rows among those kept, which widen the axes of noise a little.
+MARGIN = 1.15
+#: The .99 quantile of the law of Tracy and Widom for real samples.
+TRACY_WIDOM = 2.0234
 #: A leverage cluster has at least this share of the rows.
 CLUSTER_SHARE = 0.05
 #: Cells that tell the noise of every column.
@@ -261,10 +265,10 @@ def judging_dimension(
     """Dimension at which rows are judged: k, or more where most rows have more in common.
 
     With fewer components than the data have, what is left of the others hides
-    bad rows. An axis of the rows kept counts while it is twice as wide as noise
-    would make the largest of so many axes, both among these rows and by the
-    main mode of all rows on it: a few bad rows kept lend no axis, nor do many
-    that were not. And it is wider than its columns are by themselves, and than
+    bad rows. An axis of the rows kept counts while it is wider than noise would
+    make the largest of so many axes, both among these rows and by the main
+    mode of all rows on it: a few bad rows kept lend no axis, nor do many that
+    were not. And it is wider than its columns are by themselves, and than
     chance would make so many of them: an axis of loud columns is nothing that
     rows have in common, and bad rows would pass for regular ones there.
 
@@ -294,10 +298,20 @@ def judging_dimension(
         width2 = min(float(variances[q]), main_mode(A @ W[:, q], count)[1] ** 2)
         share, wide = shares[:, q], float(variances[q])
         own = float(share @ (alone / np.maximum(left, 1e-9))) * (1 + np.sqrt(1 / (share @ share) / m)) ** 2
-        if width2 <= 2.0 * (1 + np.sqrt((d - q) / m)) ** 2 * noise or wide <= own:
+        if width2 <= MARGIN * largest_noise(m, d - q) * noise or wide <= own:
             break
         alone, left, q = alone - wide * share, left - share, q + 1
     return q
+
+
+def largest_noise(m: int, p: int) -> float:
+    """Variance that the widest axis of m rows of noise in p columns exceeds once in a hundred times.
+
+    For noise of variance 1, by the law of Tracy and Widom (Johnstone, 2001).
+    """
+    rows, columns = np.sqrt(max(m - 1, 1)), np.sqrt(p)
+    spread = (rows + columns) * np.cbrt(1 / rows + 1 / columns)
+    return float((rows + columns) ** 2 + TRACY_WIDOM * spread) / m
 
 
 def start_rows(order: Array, count: int, q: int) -> Array:
