@@ -109,7 +109,7 @@ print("mean distance in pixels: {:.3f} without the flagged, {:.3f} of all".forma
 # How many others, how many components
 # ------------------------------------
 #
-# Five draws of the others each. Of ten preparations tried (contrast, equalised histograms, blurs, logarithms)
+# Five draws of the others each. Of ten preparations tried (contrast, equalized histograms, blurs, logarithms)
 # gradients were the only one with which the others can be told by their distance.
 
 print("others  components  flagged others  flagged faces  distance of faces over PCA's")
