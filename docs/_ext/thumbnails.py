@@ -6,18 +6,18 @@ from PIL import Image
 
 #: The figure of a script, and its part as shares of width and height: left, top, right, bottom.
 PARTS = {
-    "biplot_scree": (2, 0.5, 0.0, 1.0, 1.0),
-    "cells": (1, 0.0, 0.0, 1.0, 1.0),
+    "biplot_scree": (2, 0.5, 0.0, 1.0, 0.75),
+    "cells": (1, 0.0, 0.0, 1.0, 0.74),
     "choose_k": (1, 0.5, 0.0, 1.0, 1.0),
     "cluster": (1, 0.0, 0.0, 0.5, 1.0),
-    "compare": (1, 0.495, 0.0, 1.0, 1.0),
+    "compare": (1, 0.507, 0.0, 1.0, 1.0),
     "convergence": (2, 0.0, 0.0, 1.0, 1.0),
     "gpu": (1, 0.0, 0.0, 0.53, 1.0),
     "images": (1, 0.0, 0.0, 0.51, 0.755),
     "lfw": (2, 0.0, 0.06, 0.52, 1.0),
     "monitoring": (3, 0.0, 0.0, 1.0, 1.0),
-    "new_rows": (1, 0.0, 0.46, 0.75, 1.0),
-    "operators": (1, 0.0, 0.0, 0.415, 1.0),
+    "new_rows": (1, 0.0, 0.49, 0.75, 1.0),
+    "operators": (1, 0.0, 0.0, 0.4, 1.0),
     "outlier_map": (2, 0.0, 0.0, 1.0, 1.0),
     "reconstruction": (2, 0.0, 0.0, 0.62, 1.0),
     "rings": (1, 0.655, 0.0, 1.0, 1.0),
