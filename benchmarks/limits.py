@@ -139,7 +139,7 @@ def table(results, columns):
 def markdown(equal, unequal, draws, draws_unequal, n_peer):
     yield "# Limits for new rows\n"
     yield (
-        "New clean rows above the 99 % limits, in per cent (1 is right) ± standard error; 20 % bad rows in"
+        "New clean rows above the 99 % limits, in percent (1 is right) ± standard error; 20 % bad rows in"
         f" the training data, k={K}; {draws} draws for each size, peers on {n_peer} of them. `limits` are"
         " those of `tl1pca.diagnostics.limits`, `flags` the cut-offs behind `flags_`, which are made for"
         f" the training rows. Seeds from {FIRST_SEED} on, which were not looked at before.\n"
@@ -154,7 +154,7 @@ def markdown(equal, unequal, draws, draws_unequal, n_peer):
     yield "# One faulty sensor\n"
     yield (
         f"A new row with one cell {DEVIATIONS:g} deviations off, of its noise or of its column; how often,"
-        " in per cent, it comes first: by the difference to its prediction from the other cells (`cell`); by"
+        " in percent, it comes first: by the difference to its prediction from the other cells (`cell`); by"
         " the likelihood ratio for who knows the true covariance (`true model`) or even the size of the"
         " fault (`and size`), beyond which no rule can go; by the plain parts of the squared orthogonal"
         " distance; by those of classical PCA. Where `true model` is below 95, the rows themselves do not"

@@ -206,7 +206,7 @@ def problems(draw):
 
 
 def compare_objectives(data, factor, n_seeds):
-    """Objective of the first component and of three over the means of the paper's, in per cent."""
+    """Objective of the first component and of three over the means of the paper's, in percent."""
     X = data - data.mean(axis=0)
     a = factor * float(np.median(np.abs(X @ PCA(1).fit(X).components_[0])))
     ours = TL1PCA(3, a=a, center=None).fit(X)

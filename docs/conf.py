@@ -25,10 +25,12 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "plain_docstrings",
+    "thumbnails",
 ]
 root_doc = "index"
 exclude_patterns = ["_build", "_templates", "_ext", "README.md", "_scaling_blocks.md"]
 templates_path = ["_templates"]
+smartquotes_action = "qe"  # two dashes begin an option
 suppress_warnings = ["config.cache"]
 # A name in single backticks in a docstring is a link where there is something to link to.
 default_role = "py:obj"
@@ -64,6 +66,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"tl1pca {version}"
 html_static_path = ["_static"]
 html_css_files = ["style.css"]
+html_context = {"default_mode": "auto"}  # light or dark as the system is
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

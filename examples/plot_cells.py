@@ -26,7 +26,7 @@ from tl1pca.displays import CellMapDisplay
 table = load_breast_cancer(as_frame=True).data.iloc[:, :10].rename(columns=lambda name: name[5:])
 right = table.copy()
 slips = {
-    (40, "radius"): lambda row: row["radius"] * 10,  # millimetres for centimetres
+    (40, "radius"): lambda row: row["radius"] * 10,  # millimeters for centimeters
     (120, "perimeter"): lambda row: row["perimeter"] / 10,  # a decimal point too far left
     (200, "area"): lambda row: row["area"] * 10,  # a lost decimal point
     (310, "texture"): lambda row: -999.0,  # "not measured"
@@ -63,7 +63,7 @@ for sample, column in slips:
 # -----------
 #
 # The rows of the slips, and below them the rows with the worst entries of their own. White entries are as
-# the rest of their row says, red ones too high, blue ones too low; gray ones are missing. Rows that are
+# the rest of their row says, orange ones too high, blue ones too low; gray ones are missing. Rows that are
 # unusual as a whole have a dot. A slip alone gives no dot: what is left of its row is a good row. The samples
 # below are the largest ones. Their area is "too high" because areas grow with the square of a radius, which
 # no straight line follows: the map says that logarithms would serve this table better.
@@ -73,6 +73,29 @@ worst = np.argsort(-np.nan_to_num(np.abs(residuals)).max(axis=1))
 chosen += [int(i) for i in worst if i not in chosen][:12]
 CellMapDisplay.from_estimator(pca, table, rows=chosen)
 plt.show()
+
+# %%
+# The gaps
+# --------
+#
+# What :meth:`~tl1pca.TL1CellPCA.impute` writes into them, against what was deleted, both in standard
+# deviations of the column. A median is the same for every row.
+
+spread = right.std().to_numpy()
+true, filled, medians = (
+    ((values - right.mean().to_numpy()) / spread)[gone]
+    for values in (right.to_numpy(), pca.impute(table), np.tile(table.median(), (len(table), 1)))
+)
+figure, ax = plt.subplots(figsize=(6, 4.4), layout="constrained")
+ax.axline((0, 0), slope=1, color="0.6", linewidth=1)
+ax.plot(true, medians, "x", color="#D55E00", markersize=4, label="median of the column")
+ax.plot(true, filled, "o", color="#0072B2", markersize=4, label="TL1CellPCA")
+ax.set(xlabel="deleted value, standard deviations", ylabel="value filled in, standard deviations")
+ax.spines[["top", "right"]].set_visible(False)
+ax.legend(frameon=False)
+plt.show()
+for name, values in (("median of the column", medians), ("TL1CellPCA", filled)):
+    print(f"{name:20s} {np.median(np.abs(values - true)):.2f} standard deviations off at the median")
 
 # %%
 # When slips are common

@@ -35,7 +35,7 @@ seconds_here = time.perf_counter() - begin
 
 partitions, angles, seconds = [1, 2, 4, 8, 16], [], []
 with (
-    LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+    LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
     Client(cluster),
 ):
     for count in partitions:

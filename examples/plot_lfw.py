@@ -40,7 +40,7 @@ pixels, label = load_lfw_subset()
 faces, others = pixels[label == 1], pixels[label == 0]
 F, B = gradients(faces), gradients(others)
 for name, inside, outside in (("raw pixels", faces, others), ("gradients", F, B)):
-    half = PCA(10).fit(inside[::2])
+    half = PCA(10, svd_solver="full").fit(inside[::2])
     truth = np.r_[np.zeros(len(inside[1::2])), np.ones(len(outside))]
     auc = roc_auc_score(truth, np.r_[off(half, inside[1::2]), off(half, outside)])
     print(f"{name}: PCA of 50 faces tells background from 50 new faces with an AUC of {auc:.2f}")
@@ -54,7 +54,7 @@ for name, inside, outside in (("raw pixels", faces, others), ("gradients", F, B)
 drawn = np.random.RandomState(0).permutation(len(B))[:20]
 X = np.vstack([F, B[drawn]])
 robust = TL1SubspacePCA(10, random_state=0).fit(X)
-classical = PCA(10).fit(X)
+classical = PCA(10, svd_solver="full").fit(X)
 flagged = robust.flags_ > 0
 print(f"flagged faces: {flagged[:100].sum()} of 100; flagged others: {flagged[100:].sum()} of 20")
 
@@ -71,7 +71,7 @@ plt.show()
 # Components spent on the others are lost for the faces
 # -----------------------------------------------------
 
-ideal = PCA(10).fit(F)
+ideal = PCA(10, svd_solver="full").fit(F)
 print("mean distance of the faces to their reconstruction, in gradients")
 for name, pca in (("PCA", classical), ("TL1SubspacePCA", robust), ("PCA without the others", ideal)):
     print(f"  {name:24s} {off(pca, F).mean():.3f}")
@@ -82,7 +82,7 @@ print(f"faces nearer with TL1SubspacePCA than with PCA: {(off(robust, F) < off(c
 # the faces whose reconstructions differ most, three in favor of each, so that the figure takes no side.
 
 mixture = np.vstack([faces, others[drawn]])
-kept, whole = PCA(20).fit(mixture[~flagged]), PCA(20).fit(mixture)
+kept, whole = (PCA(20, svd_solver="full").fit(rows) for rows in (mixture[~flagged], mixture))
 gain = off(whole, faces) - off(kept, faces)
 order = np.argsort(-gain)
 chosen = np.r_[order[:3], order[-3:]]
@@ -109,7 +109,7 @@ print("mean distance in pixels: {:.3f} without the flagged, {:.3f} of all".forma
 # How many others, how many components
 # ------------------------------------
 #
-# Five draws of the others each. Of ten preparations tried (contrast, equalised histograms, blurs, logarithms)
+# Five draws of the others each. Of ten preparations tried (contrast, equalized histograms, blurs, logarithms)
 # gradients were the only one with which the others can be told by their distance.
 
 print("others  components  flagged others  flagged faces  distance of faces over PCA's")
@@ -119,7 +119,10 @@ for count in (5, 10, 20, 40):
         for draw in range(5):
             mixed = np.vstack([F, B[np.random.RandomState(draw).permutation(len(B))[:count]]])
             pca = TL1SubspacePCA(k, random_state=0).fit(mixed)
-            flags, ratio = pca.flags_ > 0, off(pca, F).mean() / off(PCA(k).fit(mixed), F).mean()
+            flags, ratio = (
+                pca.flags_ > 0,
+                off(pca, F).mean() / off(PCA(k, svd_solver="full").fit(mixed), F).mean(),
+            )
             found.append((flags[100:].mean(), flags[:100].mean(), ratio))
         hit, alarm, ratio = np.mean(found, axis=0)
         print(f"{count:6d} {k:11d} {hit:15.0%} {alarm:14.1%} {ratio:19.3f}")

@@ -38,7 +38,7 @@ robust = TL1SubspacePCA(6, random_state=0).fit(X)
 # Two reconstructions
 # -------------------
 #
-# PCA has learnt the patches and reconstructs a part of them. The robust subspace does not know them: they
+# PCA has learned the patches and reconstructs a part of them. The robust subspace does not know them: they
 # stay in the residual, where they can be seen, and the reconstruction is a three. The number above each
 # column is the length of the residual.
 

@@ -38,9 +38,11 @@ fits = {
     "robust: TL1SubspacePCA": KernelizedPCA(TL1SubspacePCA(2), gamma=1.0).fit(X),
 }
 for name, pca in fits.items():
-    regions = {flag.label: int((pca.flags(heap) == flag).sum()) for flag in Flag}
-    flagged = int((pca.flags(rings) != Flag.REGULAR).sum())
-    print(f"{name}: the heap is {regions}; {flagged} of 300 rows on the rings are flagged")
+    print(
+        f"{name}: {(pca.flags(rings) != Flag.REGULAR).sum()} of 300 rows on the rings are flagged; the heap:"
+    )
+    for flag in Flag:
+        print(f"    {flag.label:18s} {(pca.flags(heap) == flag).sum():2d}")
 
 # %%
 # The outlier map of the feature space

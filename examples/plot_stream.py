@@ -58,6 +58,7 @@ for panel, (end, (limits, (score, orthogonal))) in zip(panels, frames.items()):
     panel.set(title=f"row {end}", xlabel="score distance", xlim=(0, 6))
 panels[0].set_ylabel("orthogonal distance")
 panels[0].legend(loc="center right", fontsize=7)
+plt.show()
 
 # %%
 # The angle to the true subspace along the stream, and how many rows of every batch were flagged.
@@ -73,6 +74,7 @@ bottom.set(xlabel="row", ylabel="flagged, %", ylim=(0, 100))
 for panel in (top, bottom):
     panel.axvspan(4000, 4500, color="#e69f00", alpha=0.2)
     panel.axvline(when, color="0.2", linestyle="--", linewidth=1)
+plt.show()
 
 # %%
 # The state is in the model file, so a stream goes on where it stopped, to the last bit.

@@ -63,7 +63,7 @@ KINDS = [
     tl1pca.TL1CellPCA(random_state=0),
 ]
 
-#: Those that fit about a given centre; the others estimate their own.
+#: Those that fit about a given center; the others estimate their own.
 CENTERED = [estimator for estimator in ESTIMATORS if "center" in estimator.get_params()]
 
 #: Operators with settled parameters.

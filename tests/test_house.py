@@ -124,16 +124,33 @@ BRITISH = [
     "normal|is",
     "behavi|our",
     "label|led",
+    "signal|led",
+    "cancel|led(?!error)",
+    "cent|re[sd]?$",
+    "met|res?$",
+    "analys|ed?$",
+    "equal|is",
+    "major|is",
+    "learn|t$",
+    "judg|ement",
+    "gr|ey$",
 ]
 
 
 def test_one_spelling():
-    pages = [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.j2"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]
+    code = [page for kind in ("py", "j2", "js", "html") for page in SOURCE.rglob(f"*.{kind}")]
+    code += [
+        *(ROOT / "tests").rglob("*.py"),
+        *(ROOT / "examples").glob("*.py"),
+        *(ROOT / "benchmarks").rglob("*.py"),
+    ]
+    pages = [*code, *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.rst"), *ROOT.glob("*.md")]
     words = re.compile("|".join(stem.replace("|", "") for stem in BRITISH))
     allowed = re.compile("aria-labelledby")
     found = [
         f"{page.relative_to(ROOT)}: {match[0]}"
         for page in pages
+        if not page.name.startswith("plotly")
         for match in re.finditer(r"[A-Za-z-]+", page.read_text(encoding="utf-8"))
         if words.search(match[0].lower()) and not allowed.match(match[0])
     ]

@@ -27,7 +27,7 @@ from tl1pca.diagnostics import diagnose, distances, principal_angles
 from tl1pca.displays import BiplotDisplay, OutlierMapDisplay, ScoreDisplay, ScreeDisplay
 from tl1pca.preprocessing import MADScaler
 from tl1pca.report import render_report
-from tl1pca.report._analysis import analyse
+from tl1pca.report._analysis import analyze
 
 NAMES = ["width", "height", "depth", "weight"]
 FRAME = pd.DataFrame(gaussian(80, 4, seed=3) * [1.0, 1000.0, 1.0, 0.01], columns=NAMES)
@@ -58,7 +58,7 @@ def test_everything_takes_them_and_speaks_of_the_columns(step, tmp_path):
     known = inner_names(pipeline, NAMES)
     assert set(known) <= set(NAMES)
     assert len(known) == inside.shape[1]
-    analysis = analyse(FRAME, pipeline)
+    analysis = analyze(FRAME, pipeline)
     assert analysis.names == known
     np.testing.assert_array_equal(analysis.found.flags, alone.flags)
 
@@ -157,14 +157,14 @@ def test_columns_of_dates_and_text_are_named(call, library, change, held):
 
 def test_numbers_in_columns_of_objects_and_gaps_are_numbers():
     frame = FRAME.assign(width=FRAME["width"].astype(object), flag=[True, False] * 40)
-    assert len(analyse(frame, PCA(2)).data) == 80
+    assert len(analyze(frame, PCA(2)).data) == 80
 
 
 def test_text_that_a_pipeline_leaves_out_does_no_harm():
     columns = make_column_transformer((StandardScaler(), NAMES))
     frame = text(FRAME)
     pipeline = make_pipeline(columns, TL1SubspacePCA(2)).fit(frame)
-    assert analyse(frame, pipeline).names == NAMES
+    assert analyze(frame, pipeline).names == NAMES
 
 
 # ---------------------------------------------------------------- missing values

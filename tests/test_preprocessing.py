@@ -55,8 +55,8 @@ def test_which_tables_are_in_different_units():
         assert unequal_spreads(load().data).quotient > 1000
     for load in (load_iris, load_digits):  # one unit; many pixels of the digits hardly change
         assert unequal_spreads(load().data) is None
-    metres = np.random.default_rng(0).normal(size=(100, 2)) * [0.1, 15.0]
-    found = unequal_spreads(metres)
+    meters = np.random.default_rng(0).normal(size=(100, 2)) * [0.1, 15.0]
+    found = unequal_spreads(meters)
     assert (found.widest, found.narrowest) == (1, 0)
-    assert unequal_spreads(metres * [10.1, 1.0 / 14.9]) is None
+    assert unequal_spreads(meters * [10.1, 1.0 / 14.9]) is None
     assert unequal_spreads(np.ones((10, 3))) is None

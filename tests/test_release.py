@@ -40,8 +40,15 @@ def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
     if not path.is_file():
         pytest.skip("the recipe is not part of the sdist")
     recipe = path.read_text(encoding="utf-8")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = settings["project"]
     assert f'version: "{tl1pca.__version__}"' in recipe
+    assert f"  summary: {project['description']}\n  license: {project['license']}\n" in recipe
+    assert re.findall(r"^    - (LICENSE|licenses/.*)$", recipe, re.M) == project["license-files"]
+    assert re.findall(r"^      - (\S+) = (\S+:\S+)$", recipe, re.M) == list(project["scripts"].items())
+    host = re.search(r"\n  host:\n(.*?)\n  run:", recipe, re.S).group(1)
+    build = settings["build-system"]["requires"]
+    assert {line.replace(">=", " >=") for line in build} <= set(re.findall(r"^    - (.*)$", host, re.M))
     assert f'python_min: "{project["requires-python"].removeprefix(">=")}"' in recipe
     extras = project["optional-dependencies"]
     asked = [

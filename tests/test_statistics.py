@@ -93,7 +93,7 @@ def test_the_scale_does_not_depend_on_the_guess(start):
 
 
 def test_few_passes_find_the_scale():
-    """Newton in the logarithm: from a guess a few per cent off, three evaluations."""
+    """Newton in the logarithm: from a guess a few percent off, three evaluations."""
     u = np.abs(np.random.default_rng(4).normal(size=100))
     calls = []
 

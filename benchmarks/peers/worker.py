@@ -75,7 +75,7 @@ def over_cutoffs(orthogonal, score2, k):
 
 
 def robpy_map(fitted, X):
-    """Components and judgement by the distances and cut-offs of robpy's own outlier map."""
+    """Components and judgment by the distances and cut-offs of robpy's own outlier map."""
     from robpy.pca.base import get_od_cutoff
     from scipy.stats import chi2
 

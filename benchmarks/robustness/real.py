@@ -175,7 +175,7 @@ def markdown(results, equal, methods, flagged, digits, moved, missing, quick, se
     yield from table(("method", *parts), lines)
     yield from _worse(results, cells, methods)
     yield f"## Cells that {OWN} does not pass\n"
-    yield "Angle (oracle), worst seed less its oracle, per cent found, per cent of good rows flagged.\n"
+    yield "Angle (oracle), worst seed less its oracle, percent found, percent of good rows flagged.\n"
     yield from table(
         ("cell", *(LABELS[m] for m in methods)),
         [
@@ -185,7 +185,7 @@ def markdown(results, equal, methods, flagged, digits, moved, missing, quick, se
         ],
     )
     yield "## Bad rows that are near, at equal false alarms\n"
-    yield f"Per cent that a peer finds, and that {OWN} finds by its ranking at as many good rows flagged.\n"
+    yield f"Percent that a peer finds, and that {OWN} finds by its ranking at as many good rows flagged.\n"
     peers_run = [m for m in methods if m != OWN]
     yield from table(
         ("cell", *(LABELS[m] for m in peers_run)),
@@ -205,7 +205,7 @@ def markdown(results, equal, methods, flagged, digits, moved, missing, quick, se
             f"of a limit in {np.sum(flags == 0)} of {len(moved)}."
         )
     yield "\n## Real tables\n"
-    yield "Per cent of the rows flagged; no outliers are known, so fewer is better.\n"
+    yield "Percent of the rows flagged; no outliers are known, so fewer is better.\n"
     yield from table(
         ("table", "k", *(LABELS[m] for m in methods)),
         [(name, k, *(f"{v:.1f}" for v in values)) for name, k, *values in flagged],
@@ -214,7 +214,7 @@ def markdown(results, equal, methods, flagged, digits, moved, missing, quick, se
         f"{LABELS[m]} {np.nanmedian([line[2 + i] for line in flagged]):.1f}" for i, m in enumerate(methods)
     )
     yield f"Medians: {medians}.\n"
-    yield "Digits with a tenth of another digit, k = 5: per cent of it found at 10 % false alarms.\n"
+    yield "Digits with a tenth of another digit, k = 5: percent of it found at 10 % false alarms.\n"
     yield from table(
         ("pair", *(LABELS[m] for m in methods)),
         [(name, *(f"{v:.0f}" for v in values)) for name, *values in digits],

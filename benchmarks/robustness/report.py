@@ -53,7 +53,7 @@ class Results:
         )
 
     def flags(self, cell, name):
-        """Mean rates in per cent of far outliers found and of false alarms; None if it does not flag."""
+        """Mean rates in percent of far outliers found and of false alarms; None if it does not flag."""
         entries = [entry for entry in self.fits[cell, name] if "false" in entry]
         if not entries:
             return None
@@ -196,7 +196,7 @@ def markdown(results, code, missing):
     thin = ", ".join(method.label for method in METHODS if "large" in method.thin)
     yield SLOW.format(thin=thin, noise=SETTINGS["large"].noises[0])
     yield "## Flags\n"
-    yield "Far outliers found / false alarms, per cent, means over the seeds.\n"
+    yield "Far outliers found / false alarms, percent, means over the seeds.\n"
     flagging = [m for m in results.methods if any(results.flags(cell, m) for cell in results.cells)]
     shown = [c for c in results.cells if c.kind == "clean" or (judged(c) and c.fraction in (0.2, 0.4))]
     rates = [[results.flags(cell, m) or (np.nan, np.nan) for m in flagging] for cell in shown]

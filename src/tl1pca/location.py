@@ -1,4 +1,4 @@
-"""Centres of a data matrix."""
+"""Centers of a data matrix."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAMPLE_ENTRIES = 1 << 21
 
 
 def locate(rows: Rows, center: str | Sequence[float] | Array | None) -> Array:
-    """Centre of rows by name, or the given vector, checked; at the home of the rows.
+    """Center of rows by name, or the given vector, checked; at the home of the rows.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def _newton_median(rows: Rows, A: Array, v: Array, tol: float) -> Array:
     delta, rounding = rows.asarray(np.zeros(rows.shape[1])), 500 * float(np.finfo(rows.dtype).eps)
     if spread == 0.0:
         return delta
-    # With the curvature of a sample each step leaves a few per cent of the error of the last.
+    # With the curvature of a sample each step leaves a few percent of the error of the last.
     near = np.inf if len(length) == rows.shape[0] else 1e-2 * spread
     here, tried = _pull(rows, squares, delta, spread), -1
     for _ in range(100):

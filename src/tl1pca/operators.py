@@ -93,7 +93,7 @@ class Operator(BaseEstimator, ABC):
         return self.slope(u), self.curvature(u)
 
     def weight(self, u: Array) -> Array:
-        """psi(u)/u, the weight of a row in a majorise-minimize step, finite at zero."""
+        """psi(u)/u, the weight of a row in a majorize-minimize step, finite at zero."""
         return self.slope(u) / namespace(u).maximum(u, float(np.finfo(np.float64).tiny) ** 0.25)
 
     def resolve(self, u: Array, weights: Array | None = None, near: float | None = None) -> Self:

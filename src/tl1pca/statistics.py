@@ -161,7 +161,7 @@ def tl1_scale_step(first: Array, second: Array, farthest: float = 3.0) -> Array:
 
 
 def shortest_interval(ordered: Array, count: int) -> tuple[Array, Array]:
-    """Centre and half-length of the shortest interval with `count` values, for sorted rows (m, n)."""
+    """Center and half-length of the shortest interval with `count` values, for sorted rows (m, n)."""
     length = ordered[:, count - 1 :] - ordered[:, : ordered.shape[1] - count + 1]
     each, first = np.arange(len(ordered)), np.argmin(length, axis=1)
     half = 0.5 * length[each, first]
@@ -185,8 +185,8 @@ def main_mode(x: Array, count: int, window: float = 2.5) -> tuple[float, float]:
     median absolute deviation is blown up several times by 40 % of outliers.
     """
     S = np.sort(x)
-    centre, half = (float(value[0]) for value in shortest_interval(S[None], count))
-    S = S - centre
+    center, half = (float(value[0]) for value in shortest_interval(S[None], count))
+    S = S - center
     mu, s = 0.0, half / float(ndtri(0.5 + 0.5 * majority_share(count / len(x))))
     correction = 1.0 / truncated_normal(window)[1]
     first, second = np.append(0.0, np.cumsum(S)), np.append(0.0, np.cumsum(S * S))
@@ -198,7 +198,7 @@ def main_mode(x: Array, count: int, window: float = 2.5) -> tuple[float, float]:
             break
         mu = float(first[b] - first[a]) / (b - a)
         s = float(np.sqrt(correction * max(float(second[b] - second[a]) / (b - a) - mu**2, 0.0)))
-    return centre + mu, s
+    return center + mu, s
 
 
 def main_mode_of_counts(values: Array, counts: Array, window: float = 2.5) -> tuple[float, float]:

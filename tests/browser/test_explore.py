@@ -279,7 +279,7 @@ def test_two_hundred_thousand_rows(browser, server, tmp_path):
     assert tab.rows() == [rows - 1]
     tab("#find").fill("")
 
-    # A fit that does not end can be cancelled; the table is still there.
+    # A fit that does not end can be canceled; the table is still there.
     workers = psutil.Process(server.process.pid).children()
     (worker,) = [child for child in workers if "spawn_main" in " ".join(child.cmdline())]
     worker.suspend()

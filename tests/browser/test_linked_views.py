@@ -16,7 +16,7 @@ from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import diagnose
 from tl1pca.preprocessing import MADScaler
 from tl1pca.report import write_report
-from tl1pca.report._words import shorten
+from tl1pca.report._words import short_names, shorten
 
 NAMES = ["<b>width</b>", "height", "weight", "depth", "age", "speed of a thing with a rather long name"]
 FIGURES = ("figure-map", "figure-scores", "figure-classical", "figure-again")
@@ -308,6 +308,26 @@ def test_many_long_names_do_not_overprint(browser, tmp_path, width):
     names = page.locator("#row-columns tbody th").evaluate_all("cells => cells.map((cell) => cell.title)")
     assert names == columns
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    visit.check()
+    page.close()
+
+
+def test_long_names_show_where_they_differ(browser, tmp_path):
+    X = make_contaminated(100, 60, 3, fraction=0.1, random_state=0)[0]
+    columns = [f"concentration of compound number {j} in the second tank, mg per liter" for j in range(60)]
+    columns[7] = "temperature"
+    estimator = TL1SubspacePCA(3, random_state=0)
+    visit = Visit(browser, write_report(X, tmp_path / "page.html", estimator=estimator, columns=columns))
+    page = visit.page
+    page.locator("#table tbody button").first.click()
+    page.locator("#row-order").select_option("column")
+    page.locator("#row-all").check()
+    shown = page.locator("#row-columns tbody th").all_inner_texts()
+    assert shown == short_names(columns)  # the page and the sentences on it agree
+    assert len(set(shown)) == len(columns)
+    assert all(str(j) in name for j, name in enumerate(shown) if j != 7)
+    ticks = page.locator("#figure-loadings .xtick text").all_text_contents()
+    assert len(set(ticks)) == len(ticks)
     visit.check()
     page.close()
 

@@ -68,12 +68,13 @@ def test_blocks_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
     "page", [*sorted(SCRIPT.parent.glob("*.md")), SCRIPT.parents[1] / "README.md"], ids=lambda p: p.name
 )
 def test_tables_are_tables(page):
-    """A blank line inside a table makes text with bars of what is below it."""
+    """A blank line inside a table makes text of what is below it; a line right below makes a row."""
     fenced, before, block = False, "", 0
     for line in page.read_text(encoding="utf-8").splitlines():
         if line.lstrip().startswith("```"):
             fenced = not fenced
         row = line.startswith("|") and not fenced
+        assert row or not block or not line.strip(), f"a row of the table above: {line}"
         block = block + 1 if row else 0
         if block == 2:
             assert set(line) <= set("|-: "), f"no header above: {before}"

@@ -176,7 +176,7 @@ def _start_and_signal(journal, jobs, number):
     with subprocess.Popen(command, env=environment, start_new_session=True) as process:
         deadline = time.monotonic() + 240
         while not (journal.exists() and journal.read_bytes().count(b"\n") >= 4):
-            assert process.poll() is None, "ended before it was signalled"
+            assert process.poll() is None, "ended before it was signaled"
             assert time.monotonic() < deadline
             time.sleep(0.02)
         # The whole group, as a scheduler or the kernel would.

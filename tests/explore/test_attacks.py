@@ -372,7 +372,7 @@ def test_a_crash_of_the_fit_does_not_end_the_server(server, wine):
     assert not state["fit"]["stale"]
 
 
-def test_a_fit_can_be_cancelled(server, wine):
+def test_a_fit_can_be_canceled(server, wine):
     before = server.load("wine.csv", wine)["fit"]["version"]
     (worker,) = children(server)
     worker.suspend()  # a fit that never ends

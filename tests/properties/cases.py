@@ -80,7 +80,7 @@ def _far_row(rng, n, d):
     return X
 
 
-def _far_centre(rng, n, d):
+def _far_center(rng, n, d):
     return _gaussian(rng, n, d) + 1e6 * rng.normal(size=d)
 
 
@@ -105,7 +105,7 @@ KINDS = {
     "lattice": _lattice,
     "mostly zero": _zeros,
     "one far row": _far_row,
-    "far from the origin": _far_centre,
+    "far from the origin": _far_center,
     "clusters": _clusters,
     "all rows equal": _equal,
 }
@@ -284,14 +284,14 @@ def check_motion(case, pca, X):
         return  # an exact fit of a few rows, whose columns have no scale
     if other.n_components_ == pca.n_components_:
         check_objective(pca, other, X, 1.0, 1, "a shift")
-        assert np.allclose(other.mean_ - shift, pca.mean_, atol=1e-5), "the centre does not move along"
+        assert np.allclose(other.mean_ - shift, pca.mean_, atol=1e-5), "the center does not move along"
     if not pca._rotates:
         return
     Q = np.linalg.qr(rng.normal(size=(case.d, case.d)))[0]
     other = fit(case, X @ Q)
     if other.n_components_ == pca.n_components_:
         check_objective(pca, other, X, 1.0, 1, "a rotation")
-        assert np.allclose(other.mean_ @ Q.T, pca.mean_, atol=1e-5), "the centre does not turn along"
+        assert np.allclose(other.mean_ @ Q.T, pca.mean_, atol=1e-5), "the center does not turn along"
 
 
 def check_objective(pca, other, X, factor, power, what):

@@ -22,7 +22,7 @@ from tl1pca.datasets import load_table, make_contaminated
 from tl1pca.diagnostics import diagnose, principal_angles
 from tl1pca.preprocessing import MADScaler
 from tl1pca.report import render_report, write_report
-from tl1pca.report._analysis import analyse
+from tl1pca.report._analysis import analyze
 from tl1pca.report._levels import levels, limits_at
 
 HOSTILE = [
@@ -116,7 +116,7 @@ def test_classical_numbers_and_the_rows_it_points_at():
 def test_unusual_variables_of_a_spike_are_the_spiked_one():
     X = gaussian(200, 8, seed=2, decay=0.8)
     X[5, 6] += 40.0
-    analysis = analyse(X, TL1SubspacePCA(2, random_state=0), [f"v{j}" for j in range(8)], None)
+    analysis = analyze(X, TL1SubspacePCA(2, random_state=0), [f"v{j}" for j in range(8)], None)
     details = analysis.unusual(np.array([5]))
     assert details.columns[0, 0] == 6
     assert not details.by_score[0]
@@ -133,7 +133,7 @@ def test_one_wrong_cell_is_named_whatever_it_is_tied_to(column):
 
     X = load_wine().data.copy()
     X[10, column] *= 100.0  # a decimal point lost
-    analysis = analyse(X, make_pipeline(MADScaler(), TL1SubspacePCA()))
+    analysis = analyze(X, make_pipeline(MADScaler(), TL1SubspacePCA()))
     details = analysis.unusual(np.array([10]))
     assert details.columns[0, 0] == column
     assert details.values[0, 0] > 10
@@ -144,14 +144,14 @@ def test_of_two_columns_along_a_line_the_wilder_one_is_named():
     t = np.random.default_rng(0).normal(size=100)
     X = np.column_stack([t, 2 * t]) + 0.01 * np.random.default_rng(1).normal(size=(100, 2))
     X[3, 1] = 500.0
-    analysis = analyse(X, TL1SubspacePCA(1))
+    analysis = analyze(X, TL1SubspacePCA(1))
     assert analysis.unusual(np.array([3])).columns[0, 0] == 1
 
 
 def test_unusual_variables_of_a_leverage_point_share_its_score_distance():
     X = gaussian(200, 3, seed=3)
     X[0] = X.mean(axis=0) + np.array([60.0, 0.0, 0.0])
-    analysis = analyse(X, TL1SubspacePCA(3, random_state=0), None, None)
+    analysis = analyze(X, TL1SubspacePCA(3, random_state=0), None, None)
     details = analysis.unusual(np.array([0]))
     assert details.by_score[0]
     assert details.columns[0, 0] == 0
@@ -161,7 +161,7 @@ def test_unusual_variables_of_a_leverage_point_share_its_score_distance():
 # ------------------------------------------------------------------------------- levels
 def test_limits_at_other_levels_are_those_of_clean_rows():
     X, _, _ = make_contaminated(20_000, 10, 3, kind="clean", random_state=0)
-    analysis = analyse(X, TL1SubspacePCA(3, random_state=0))
+    analysis = analyze(X, TL1SubspacePCA(3, random_state=0))
     at = levels(analysis)["at"]
     assert at[levels(analysis)["chosen"]]["level"] == analysis.level == 0.99
     for entry in at:

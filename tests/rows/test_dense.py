@@ -14,7 +14,7 @@ C = X - M
 
 
 @pytest.mark.parametrize("implicit", [False, True])
-def test_dense_rows_centre_with_or_without_a_copy(monkeypatch, implicit):
+def test_dense_rows_center_with_or_without_a_copy(monkeypatch, implicit):
     monkeypatch.setattr("tl1pca.rows.dense._COPIED_ENTRIES", 0 if implicit else 1 << 20)
     rows = DenseRows(X, M, V)
     assert (rows._mean is not None) == implicit

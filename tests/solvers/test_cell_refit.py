@@ -84,7 +84,7 @@ def start_at(V, values):
 
 
 def test_on_a_clean_table_it_is_pca():
-    """Weights that fall with the residual are several per cent off."""
+    """Weights that fall with the residual are several percent off."""
     ratios = []
     for seed in range(10):
         values, V = clean_table(seed)

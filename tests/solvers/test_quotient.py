@@ -163,7 +163,7 @@ def test_every_tuned_constant_pays(problems, less, loss, monkeypatch):
 
 @pytest.mark.slow
 def test_the_second_best_of_the_rough_climbs_is_worth_its_time(monkeypatch):
-    """It wins in one problem of twenty, by some per cent; which one that is hangs on the processor."""
+    """It wins in one problem of twenty, by some percent; which one that is hangs on the processor."""
     objectives = [objective for seed in range(12, 60) if seed % 4 < 3 for objective in groups(seed)]
     both = [QuotientAscent().solve(one).path[-1] for one in objectives]
     monkeypatch.setattr(module, "N_KEPT", 1)

@@ -19,7 +19,7 @@ def rows():
 
 
 def start(angle, k=2):
-    """The true axes, each turned by an angle in degrees towards a column of noise."""
+    """The true axes, each turned by an angle in degrees toward a column of noise."""
     W = np.eye(6)[:, :k].copy()
     W[3 : 3 + k] += np.tan(np.radians(angle)) * np.eye(k)
     return np.linalg.qr(W)[0]

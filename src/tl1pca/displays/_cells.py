@@ -25,7 +25,7 @@ FULL = 8.0
 class CellMapDisplay(Display):
     """Residuals of the cells of a table, one square each: where it is wrong, and which way.
 
-    A cell that is as expected is white. Orange-red ones lie above what the rest
+    A cell that is as expected is white. Orange ones lie above what the rest
     of their row says, marked by a triangle that points up where they are bad;
     blue ones lie below, marked by one that points down. Missing cells are gray
     with a cross. Rows that are bad as a whole have a dot beside their name.
@@ -244,7 +244,7 @@ def _where(mask: Array) -> tuple[Array, Array]:
 
 
 def _colors() -> Any:
-    """Blue below, white as expected (up to half of a cut-off), red above, light gray where nothing is."""
+    """Blue below, white as expected (up to half of a cut-off), orange above, light gray where nothing is."""
     from matplotlib.colors import LinearSegmentedColormap
 
     stops = [(0.0, BLUE), (0.4, "#FFFFFF"), (0.6, "#FFFFFF"), (1.0, RED)]

@@ -32,7 +32,7 @@ class OutlierMapDisplay(Display):
 
     An axis is logarithmic when a distance on it exceeds twenty times its
     cut-off; distances below a thousandth of the cut-off are then drawn there.
-    With more than 10 000 rows the regular ones are shaded hexagons, and the
+    With more than 10,000 rows the regular ones are shaded hexagons, and the
     others are one picture in a vector file.
 
     Parameters

@@ -24,7 +24,7 @@ class ScoreDisplay(Display):
     """Two scores of every row, marked by the region of the outlier map it falls into.
 
     A single component is drawn as a strip: the height of a point means
-    nothing there and only keeps points apart. With more than 10 000 rows the
+    nothing there and only keeps points apart. With more than 10,000 rows the
     regular ones are shaded hexagons, and the others are one picture in a
     vector file.
 

@@ -1,4 +1,4 @@
-"""What methods that fit about a centre share: units, centre, row space, fitted attributes."""
+"""What methods that fit about a center share: units, center, row space, fitted attributes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Problem:
 
 
 class CenteredPCA(BasePCA, ABC):
-    """Fit about a given centre. A method adds `__init__`, `_check_parameters` and `_solve`."""
+    """Fit about a given center. A method adds `__init__`, `_check_parameters` and `_solve`."""
 
     center: Center
 

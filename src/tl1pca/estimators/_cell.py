@@ -36,7 +36,7 @@ START_ROWS = 2000
 class _RepairedRowsPCA(TL1SubspacePCA):
     """For rows with predicted cells, which have the vectors that predicted them in common.
 
-    Those of bad rows are among them, so that a judgement at more dimensions
+    Those of bad rows are among them, so that a judgment at more dimensions
     than the components have would take a cluster of bad rows for good.
     """
 

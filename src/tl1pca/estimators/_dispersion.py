@@ -94,7 +94,7 @@ class DispersionPCA(BaseDispersionPCA):
     components_ : ndarray of shape (n_components_, n_features)
         Orthonormal rows, the largest entry of each positive.
     mean_ : ndarray of shape (n_features,)
-        The centre that was subtracted.
+        The center that was subtracted.
     objective_ : float
         Dispersion of the fitted components, summed.
     objective_path_ : list of ndarray
@@ -208,7 +208,7 @@ class TL1PCA(BaseDispersionPCA):
     components_ : ndarray of shape (n_components_, n_features)
         Orthonormal rows, the largest entry of each positive.
     mean_ : ndarray of shape (n_features,)
-        The centre that was subtracted.
+        The center that was subtracted.
     a_ : ndarray of shape (n_components_,)
         The a of every component.
     objective_ : float

@@ -19,7 +19,7 @@ _WEIGHTS = {"huber": Huber, "l1": Lp, "cauchy": Cauchy}
 
 
 class BaseResidualPCA(CenteredPCA):
-    """Composition of an operator with majorise-minimize; a preset says which operator."""
+    """Composition of an operator with majorize-minimize; a preset says which operator."""
 
     tol: float
     max_iter: int
@@ -54,7 +54,7 @@ class ResidualPCA(BaseResidualPCA):
     r"""PCA that minimizes :math:`\sum_i \rho(r_i)`, r the distance of a row to the subspace.
 
     Rotation equivariant and joint in the components. Solved by reweighted
-    PCA (majorise-minimize) from the classical principal axes; the objective
+    PCA (majorize-minimize) from the classical principal axes; the objective
     never increases. The components are ordered as in PCA, by the scatter of
     the reweighted rows.
 

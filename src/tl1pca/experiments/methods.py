@@ -86,7 +86,7 @@ class Jitter(TransformerMixin, BaseEstimator):
         self.size = size
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Nothing is learnt."""
+        """Nothing is learned."""
         return self
 
     def transform(self, X: ArrayLike) -> Array:

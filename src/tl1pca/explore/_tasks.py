@@ -17,7 +17,7 @@ from .._pipelines import inner_rows, observed_numbers, split
 from .._progress import reporting_to
 from ..diagnostics import distances
 from ..preprocessing import MADScaler
-from ..report._analysis import Analysis, analyse
+from ..report._analysis import Analysis, analyze
 from ..selection import select_n_components
 from ..tables import Table, TableError, read_table
 from ..tables._copies import is_text, original
@@ -189,7 +189,7 @@ def fit(table: Table, work: Work, tell: Tell) -> Fit:
             model.fit(frame)
         tell("Judging the rows, and comparing with classical PCA", 2, steps)
         labels = None if table.labels is None else [table.labels[i] for i in kept.tolist()]
-        analysis = analyse(frame, model, settings.columns, labels, table.rows[kept])
+        analysis = analyze(frame, model, settings.columns, labels, table.rows[kept])
         tell("Judging the rows that are set aside", 3, steps)
         aside = _aside(work.rows, values, model, analysis, settings)
     notes += list(dict.fromkeys(" ".join(str(w.message).split()) for w in caught))

@@ -12,7 +12,7 @@ from ._settings import ChoiceError
 
 
 class CancelledError(Exception):
-    """The task was cancelled."""
+    """The task was canceled."""
 
 
 class TaskError(Exception):
@@ -22,14 +22,14 @@ class TaskError(Exception):
 class Worker:
     """One process that runs one task at a time.
 
-    It is started anew after a task was cancelled or has crashed, with a new
+    It is started anew after a task was canceled or has crashed, with a new
     copy of the table.
     """
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("spawn")
         self._lock = threading.Lock()
-        self._cancelled = False
+        self._canceled = False
         self._closed = False
         self._key: int | None = None  # of the table that the process holds
         self._start()
@@ -64,7 +64,7 @@ class Worker:
         TaskError, CancelledError
         """
         with self._lock:
-            self._cancelled = False
+            self._canceled = False
             if not self._process.is_alive():
                 self._start()
         try:
@@ -86,7 +86,7 @@ class Worker:
             if self._closed:
                 raise CancelledError from None
             self._start()
-            if self._cancelled:
+            if self._canceled:
                 raise CancelledError from None
             raise TaskError(
                 f"The process that computes has ended (exit code {code}), perhaps for want of memory. The "
@@ -96,7 +96,7 @@ class Worker:
     def cancel(self) -> None:
         """End the task at work, if there is one."""
         with self._lock:
-            self._cancelled = True
+            self._canceled = True
             self._process.kill()
 
     def close(self) -> None:

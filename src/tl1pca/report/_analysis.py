@@ -175,7 +175,7 @@ class Analysis:
         return unusual(self.estimator, self.data, self.found, rows, self.cell_residuals)
 
 
-def analyse(
+def analyze(
     X: ArrayLike,
     estimator: Any = None,
     columns: Sequence[object] | None = None,

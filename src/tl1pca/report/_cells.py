@@ -9,7 +9,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from ._analysis import Analysis
-from ._words import shorten
+from ._words import short_names, shorten
 
 Array = NDArray[Any]
 
@@ -51,13 +51,14 @@ def _drawing(analysis: Analysis, rows: Array, columns: Array, on_page: Array) ->
             'aria-label="Cell map: residuals of the worst cells, in deviations">'
         ).format(w=width, h=height)
     ]
+    names = short_names(analysis.names, LONGEST)
     for x, j in enumerate(columns.tolist()):
         at = LEFT + SIDE * x + SIDE // 2 + 4
         turned = Markup(
             '<text x="{x}" y="{y}" font-size="11" fill="currentColor" '
             'transform="rotate(-60 {x} {y})">{name}</text>'
         )
-        parts.append(turned.format(x=at, y=TOP - 6, name=shorten(analysis.names[j], LONGEST)))
+        parts.append(turned.format(x=at, y=TOP - 6, name=names[j]))
     places = {i: place for place, i in enumerate(on_page.tolist())}
     for y, i in enumerate(rows.tolist()):
         name = f"row {analysis.numbers[i]}" if analysis.labels is None else analysis.labels[i]

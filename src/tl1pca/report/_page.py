@@ -21,7 +21,7 @@ from .._files import write_atomically
 from .._version import __version__
 from ..preprocessing import MADScaler
 from . import _words as words
-from ._analysis import Analysis, analyse, text
+from ._analysis import Analysis, analyze, text
 from ._drawn import MAX_LISTED, MAX_VARIABLES, Drawn, draw, embedded
 
 #: The version of assets/plotly-basic.min.js: the npm package plotly.js-basic-dist-min, MIT license.
@@ -163,7 +163,7 @@ def render_report(
         from markupsafe import Markup
     except ImportError as error:
         raise ImportError(f"The report needs jinja2 ({error}): pip install 'tl1pca[report]'.") from error
-    analysis = analyse(X, estimator, columns, labels, row_numbers, time)
+    analysis = analyze(X, estimator, columns, labels, row_numbers, time)
     drawn = draw(analysis)
     environment = Environment(
         loader=PackageLoader("tl1pca.report", "assets"),

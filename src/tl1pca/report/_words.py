@@ -102,6 +102,35 @@ def shorten(name: str, most: int = 40) -> str:
     return f"{name[: most - 1 - end]}…{name[len(name) - end :]}"
 
 
+def short_names(names: Sequence[str], most: int = 40) -> list[str]:
+    """Names of one list; those that would look the same show the part in which they differ.
+
+    Examples
+    --------
+    >>> short_names(["speed", "speed of wheel 1, meters", "speed of wheel 12, meters"], 16)
+    ['speed', '…of wheel 1…', '…of wheel 12…']
+    """
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        groups.setdefault(shorten(name, most), []).append(name)
+    found = {}
+    for short, alike in groups.items():
+        begin = _same_start(alike)
+        end = _same_start([name[begin:][::-1] for name in alike])
+        for name in alike:
+            first = max(0, min(begin, len(name) - end - (most - 2)))  # what comes before says of what
+            word = name[first:begin].find(" ") + 1 if first else 0
+            cut = f"{'…' if first + word else ''}{name[first + word : first + most - 2]}…"
+            found[name] = short if len(alike) == 1 or len(name) <= most else cut
+    return [found[name] for name in names]
+
+
+def _same_start(texts: Sequence[str]) -> int:
+    """With how many characters all of them begin: the first and the last in order differ soonest."""
+    first, last = min(texts), max(texts)
+    return next((i for i, (a, b) in enumerate(zip(first, last)) if a != b), min(len(first), len(last)))
+
+
 def factor(times: float) -> str:
     """How many times a limit, in words.
 
@@ -187,7 +216,7 @@ def _leading_variable(analysis: Analysis, details: Unusual) -> list[str]:
     if leaders[leader] < 0.3 * m:
         return []
     return [
-        f"The variable that stands out most often is “{shorten(analysis.names[leader])}”: it is the most "
+        f"The variable that stands out most often is “{short_names(analysis.names)[leader]}”: it is the most "
         f"unusual one in {int(leaders[leader]):,} of the {m:,} flagged rows."
     ]
 
@@ -361,7 +390,7 @@ def _general(analysis: Analysis) -> list[str]:
         return steps
     unequal = unequal_spreads(analysis.data[:: max(1, len(analysis.data) // 5000)])
     if unequal is not None:
-        wide, narrow = (shorten(analysis.names[j]) for j in (unequal.widest, unequal.narrowest))
+        wide, narrow = (short_names(analysis.names)[j] for j in (unequal.widest, unequal.narrowest))
         steps.append(
             f"The spreads of the columns differ up to {unequal.times} (“{wide}” against "
             f"“{narrow}”), and wide columns dominate. If they are in different units, scale them first: "

@@ -23,7 +23,7 @@ _DENSE_SHARE = 0.05
 # Columns whose scatter matrix, 3.2 GB in double precision, is still formed.
 _GRAM_COLUMNS = 20_000
 # Squared distances below this share of the squares they are the difference of are computed anew.
-_CANCELLED_SHARE = 1e-4
+_CANCELED_SHARE = 1e-4
 
 
 class SparseRows(Rows):
@@ -157,8 +157,8 @@ class SparseRows(Rows):
             left += m @ m - 2.0 * (X @ m)
         left -= np.einsum("ij,ij->i", T, T)
         r = np.sqrt(np.maximum(left, 0.0)).astype(self.dtype)
-        cancelled = np.flatnonzero(left <= _CANCELLED_SHARE * large)
-        for few in _pieces(cancelled, _FILLED_ENTRIES // max(self.shape[1], 1)):
+        canceled = np.flatnonzero(left <= _CANCELED_SHARE * large)
+        for few in _pieces(canceled, _FILLED_ENTRIES // max(self.shape[1], 1)):
             r[few] = self.subset(few)._filled().scores_and_distances(W)[1]
         return T, r
 

@@ -247,7 +247,7 @@ class Cells:
         units = [(name, column.unit) for name, column in used if column.unit]
         if units:
             names = listed([name for name, _ in units])
-            notes.append(f"Signs of money and per cent were left out in {names} ({units[0][1]}).")
+            notes.append(f"Signs of money and percent were left out in {names} ({units[0][1]}).")
         answers = [(name, column.answers) for name, column in used if column.kind is Kind.ANSWER]
         for yes, no in dict.fromkeys(pair for _, pair in answers):
             names = listed([name for name, pair in answers if pair == (yes, no)])

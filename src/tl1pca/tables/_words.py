@@ -44,7 +44,7 @@ def is_missing(cell: str) -> bool:
 
 
 def bare(cell: str) -> str:
-    """The digits of a cell, without a sign of money or per cent beside them.
+    """The digits of a cell, without a sign of money or percent beside them.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def bare(cell: str) -> str:
 
 
 def has_unit(cell: str) -> bool:
-    """Whether a number has a sign of money or per cent beside it."""
+    """Whether a number has a sign of money or percent beside it."""
     return not UNIT_MARKS.isdisjoint(cell)
 
 
@@ -73,7 +73,7 @@ def number(cell: str, decimal: str) -> float:
     """A cell as a number, NaN if it is missing.
 
     The other one of "." and ",", a space or an apostrophe may group the digits
-    before the decimal mark in threes; a sign of money or per cent is left out.
+    before the decimal mark in threes; a sign of money or percent is left out.
 
     Examples
     --------

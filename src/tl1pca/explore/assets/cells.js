@@ -1,5 +1,5 @@
 // The cell map: the worst cells, each a button that opens its row.
-import { count, element, make, shorten, signed } from "./text.js";
+import { count, element, make, shorten, shortNames, signed } from "./text.js";
 import { state } from "./server.js";
 import { chooseRow } from "./figures.js";
 
@@ -15,11 +15,12 @@ export const showCells = ({ rows, labels, columns, residuals, marked }) => {
     : judges ? `${count(state.fit.cells)} cells do not fit the others of their row; these are the worst, in deviations from what the others say. Orange is above, blue below.`
       : "Residuals of the flagged rows, in usual spreads: how far each cell is from what the components say. To have every cell judged, look for bad cells.";
   const head = element("cells").tHead.rows[0];
-  head.replaceChildren(document.createElement("td"), ...columns.map((name) => {
+  const short = shortNames(columns, 24);
+  head.replaceChildren(document.createElement("td"), ...columns.map((name, j) => {
     const cell = document.createElement("th");
     cell.scope = "col";
     cell.title = name;
-    cell.append(make("span", shorten(name, 24)));
+    cell.append(make("span", short[j]));
     return cell;
   }));
   element("cells").tBodies[0].replaceChildren(...rows.map((row, i) => {

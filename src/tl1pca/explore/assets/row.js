@@ -1,5 +1,5 @@
 // One row: its values, what was to be expected, what each column adds, and what is decided about it.
-import { count, element, flagMark, make, measured, number, percent, shorten, signed, times } from "./text.js";
+import { count, element, flagMark, make, measured, number, percent, shorten, shortNames, signed, times } from "./text.js";
 import { get, onState, state, trying } from "./server.js";
 import { chooseRow, onRow } from "./figures.js";
 import { decide } from "./decisions.js";
@@ -23,9 +23,10 @@ const showColumns = () => {
   const amount = (part) => (byShare ? part.share : part.residual) ?? 0;
   const most = Math.max(...parts.map((part) => Math.abs(amount(part))), 1e-300);
   if (element("row-order").value === "size") parts.sort((a, b) => Math.abs(amount(b)) - Math.abs(amount(a)) || a.column - b.column);
+  const names = shortNames(state.numbers, 40);
   element("row-columns").tBodies[0].replaceChildren(...parts.slice(0, MOST_COLUMNS).map((part) => {
     const line = make("tr", "", off.has(part.column) ? "off" : "");
-    const name = make("th", shorten(state.numbers[part.column], 40), "name");
+    const name = make("th", names[part.column], "name");
     name.scope = "row";
     name.title = state.numbers[part.column];
     const value = about.values[part.column];

@@ -1,5 +1,5 @@
 // The table: the server sorts and searches, the page holds the rows in sight.
-import { count, element, flagMark, make, measured, shorten, times } from "./text.js";
+import { count, element, flagMark, make, measured, shortNames, times } from "./text.js";
 import { get, onState, state, trying } from "./server.js";
 import { chooseRow, onRow } from "./figures.js";
 import { decide } from "./decisions.js";
@@ -35,10 +35,12 @@ const headings = () => {
   ];
 };
 const showHead = () => {
-  element("table").tHead.rows[0].replaceChildren(...headings().map((column, j) => {
+  const columns = headings();
+  const names = shortNames(columns.map((column) => column.title), 30);
+  element("table").tHead.rows[0].replaceChildren(...columns.map((column, j) => {
     const head = make("th", "", [column.number ? "number" : "", column.unused ? "unused" : "", j ? "" : "first"].join(" ").trim());
     head.scope = "col";
-    const button = make("button", shorten(column.title, 30));
+    const button = make("button", names[j]);
     button.type = "button";
     button.title = column.unused ? `${column.title} (does not take part)` : column.title;
     const same = sorted.by === column.by && sorted.kind === column.kind;

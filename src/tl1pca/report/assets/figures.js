@@ -134,7 +134,7 @@ const arrows = (a, b) => {
     const side = x < 0 ? "right" : "left";
     last[side] = Math.max(y * scale * 1.08, last[side] + gap);
     return {
-      x: x * scale * 1.08, y: last[side], showarrow: false, text: plain(shorten(data.names[j], 18)),
+      x: x * scale * 1.08, y: last[side], showarrow: false, text: plain(columnName(j, 18)),
       xanchor: side, bgcolor: color("paper"), opacity: 0.85, font: { size: 12 },
     };
   });
@@ -207,21 +207,20 @@ const drawLoadings = () => {
   const { variables, components } = data.loadings;
   const few = variables.length <= MOST_BARS;
   const positions = variables.map((_, j) => j);
-  const names = variables.map((j) => data.names[j]);
   const box = element("figure-loadings");
-  if (few) box.style.height = `${Math.max(340, 90 + 24 * names.length)}px`;
+  if (few) box.style.height = `${Math.max(340, 90 + 24 * variables.length)}px`;
   const traces = components.map((loadings, j) => ({
     ...(few
       ? { type: "bar", orientation: "h", y: positions, x: loadings, marker: { color: LINES[j % LINES.length] } }
       : { type: "scatter", mode: "lines", x: positions, y: loadings, line: { width: 1.6, color: LINES[j % LINES.length] } }),
     name: `component ${j + 1}`, visible: j < 3 ? true : "legendonly",
-    hovertext: names.map((name, v) => `${plain(shorten(name, 60))}<br>component ${j + 1}: ${number(loadings[v])}`),
+    hovertext: variables.map((column, v) => `${plain(columnName(column, 60))}<br>component ${j + 1}: ${number(loadings[v])}`),
     hoverinfo: "text",
   }));
   // As many names as there is room for: bars have a line each, curves a name every 110 pixels between the margins.
   const step = few ? 1 : Math.ceil(variables.length / Math.max(2, Math.floor((box.clientWidth - 90) / 110)));
   const tickvals = positions.filter((j) => j % step === 0);
-  const ticktext = tickvals.map((j) => plain(shorten(names[j], few ? (narrow ? 16 : 26) : 12)));
+  const ticktext = tickvals.map((j) => plain(columnName(variables[j], few ? (narrow ? 16 : 26) : 12)));
   const zero = { zeroline: true, zerolinecolor: color("edge") };
   const named = { tickvals, ticktext, tickangle: 0 };
   const [x, y] = few

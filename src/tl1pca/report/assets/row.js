@@ -50,7 +50,7 @@ const showColumns = () => {
   const shown = element("row-all").checked ? parts : parts.slice(0, SHOWN);
   element("row-columns").tBodies[0].replaceChildren(...shown.map((part) => {
     const line = document.createElement("tr");
-    const name = make("th", shorten(data.names[part.column], 40), "name");
+    const name = make("th", columnName(part.column, 40), "name");
     name.scope = "row";
     name.title = data.names[part.column];
     const bar = make("span", "", amount(part) < 0 ? "bar below" : "bar");
@@ -83,7 +83,7 @@ const showRow = () => {
     element("row-unknown").hidden = known;
     const wrong = known && model.cells ? contributions(i).filter((part) => part.state) : [];
     element("row-unusual").textContent = wrong.length
-      ? `Cells: ${wrong.map((part) => `${shorten(data.names[part.column], 60)} (${part.state === "missing" ? "missing" : signed(part.cell)})`).join(", ")}.`
+      ? `Cells: ${wrong.map((part) => `${columnName(part.column, 60)} (${part.state === "missing" ? "missing" : signed(part.cell)})`).join(", ")}.`
       : `Most unusual: ${unusual(i, 60).join(", ")}.`;
     element("row-unknown").textContent = known ? "" :
       `The values of this row are not in the file, which holds those of ${count(model ? model.rows : 0)} rows, ` +

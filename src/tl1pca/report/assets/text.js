@@ -8,6 +8,30 @@ const shorten = (text, most) => {
   const end = Math.floor((most - 1) / 4);
   return `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
 };
+// Names of one list. Those that would look the same show the part in which they differ.
+const shortNames = (names, most) => {
+  const groups = new Map();
+  for (const name of new Set(names)) {
+    const short = shorten(name, most);
+    if (!groups.has(short)) groups.set(short, []);
+    groups.get(short).push(name);
+  }
+  const found = new Map();
+  for (const [short, alike] of groups) {
+    const least = Math.min(...alike.map((name) => name.length));
+    const same = (at) => alike.every((name) => name.at(at) === alike[0].at(at));
+    let [begin, end] = [0, 0];
+    while (begin < least && same(begin)) begin += 1;
+    while (end < least - begin && same(-1 - end)) end += 1;
+    for (const name of alike) {
+      const first = Math.max(0, Math.min(begin, name.length - end - (most - 2)));
+      const word = first ? name.slice(first, begin).indexOf(" ") + 1 : 0; // from the next word on
+      const cut = name.slice(first + word, first + most - 2);
+      found.set(name, alike.length === 1 || name.length <= most ? short : `${first + word ? "…" : ""}${cut}…`);
+    }
+  }
+  return names.map((name) => found.get(name));
+};
 const count = (n) => n.toLocaleString("en");
 const number = (x) => {
   if (x === null || Number.isNaN(x)) return "–";
