@@ -23,6 +23,12 @@ from tl1pca.experiments.reproduce import _notes, reproduce
 from tl1pca.experiments.sources import Images, Toy, builtin_images, jaffe, occlude, showable_images, yale
 from tl1pca.experiments.spec import Sample, Study
 from tl1pca.experiments.studies import convergence, faces, family, operators, toy
+from tl1pca.experiments.studies.faces_tables import (
+    against_published,
+    effort_table,
+    rounding_table,
+    selection_table,
+)
 
 DIGITS = Images("digits", "digits", 8, 0.7, (0, 2), 10)
 
@@ -230,6 +236,35 @@ def test_every_figure_says_what_it_is_in_the_paper(written):
     assert sum("of the paper" in caption for caption in captions) >= 4
     assert all("Yale" not in picture.name for picture in section.pictures)
     assert section.pictures[0].name == "fig4_6_samples"
+
+
+def test_tables_say_which_one_of_the_paper_they_belong_to(written):
+    results = written[0].results
+    summary = results["faces_summary"].assign(source="jaffe")
+    assert against_published(summary, {"jaffe": "JAFFE"}).title.startswith("Table II of the paper: ")
+    assert selection_table(summary, "jaffe", "JAFFE").title.startswith("Beyond Table II. JAFFE: ")
+    assert effort_table(summary, "jaffe", "JAFFE").title.startswith("Beyond Table II. JAFFE: ")
+    shaken = results["faces_rounding"].assign(source="yale")
+    assert rounding_table(shaken, {"yale": "Yale"}).title.startswith("Beyond Table I. Accuracy")
+
+
+def test_every_part_of_the_toy_and_of_convergence_says_its_figure(tmp_path):
+    studies = (
+        toy.figure_study(""),
+        replace(toy.redraw_study(True), splits=3),
+        toy.clean_study("", True),
+        toy.rounding_study("", True),
+    )
+    results = [run(study, tmp_path / f"{i}.jsonl") for i, study in enumerate(studies)]
+    section = toy.section(toy.ToyResults(*results))
+    titles = [picture.caption for picture in section.pictures] + [table.title for table in section.tables]
+    assert len(titles) == 5
+    assert all("Fig. 3" in title for title in titles)
+    paths = replace(convergence.study("", (), quick=True), splits=1)
+    section = convergence.section(run(paths, tmp_path / "c.jsonl"))
+    titles = [picture.caption for picture in section.pictures] + [table.title for table in section.tables]
+    assert len(titles) == 4
+    assert all("Fig. 8" in title for title in titles)
 
 
 def test_images_that_may_be_shown():
