@@ -23,6 +23,7 @@ from tl1pca.experiments.reproduce import _notes, reproduce
 from tl1pca.experiments.sources import Images, Toy, builtin_images, jaffe, occlude, showable_images, yale
 from tl1pca.experiments.spec import Sample, Study
 from tl1pca.experiments.studies import convergence, faces, family, operators, toy
+from tl1pca.experiments.studies.faces_claims import faces_claims
 from tl1pca.experiments.studies.faces_tables import (
     against_published,
     effort_table,
@@ -346,6 +347,42 @@ def test_notes_name_what_is_missing_and_nothing_else(which, present, source, exp
     notes = _notes(which, "", images, source, quick=False, splits=None)
     assert len(notes) == len(expected)
     assert all(words in note for words, note in zip(expected, notes))
+
+
+@pytest.mark.parametrize(
+    ("which", "splits", "said", "unsaid"),
+    [
+        ("faces", 1, ["With 1 split, ", "20 components"], ["toy", "repeats"]),
+        ("family", None, ["With 2 splits, "], ["toy", "repeats"]),
+        ("toy", None, ["50 draws"], ["split", "repeats"]),
+        ("convergence", None, ["3 repeats"], ["split", "draws"]),
+        ("all", None, ["With 2 splits, ", "50 draws", "3 repeats"], []),
+    ],
+)
+def test_a_quick_version_says_what_it_cannot_tell(which, splits, said, unsaid):
+    note = _notes(which, "", (), None, quick=True, splits=splits)[0]
+    assert note.startswith("A quick version")
+    assert all(words in note for words in said)
+    assert not any(words in note for words in unsaid)
+
+
+def test_a_quick_version_of_what_takes_no_time_is_the_whole():
+    assert _notes("operators", "", (), None, quick=True, splits=None) == []
+
+
+def test_undecided_claims_say_why(written):
+    """A database that is not part of the run, no complete split, one, and a few."""
+    nothing = pd.DataFrame()
+    assert reasons(nothing, ["yale"]) == {"no split is complete", "JAFFE is not part of this run"}
+    one = written[0].results["faces"].assign(source="jaffe")
+    two = reasons(one, ["jaffe"])
+    assert two == {"Yale is not part of this run", "2 complete splits do not tell"}
+    assert "1 complete split does not tell" in reasons(one[one["split"] == 0], ["yale", "jaffe"])
+
+
+def reasons(table, given):
+    claims = faces_claims(table, table, given)
+    return {claim.measured for claim in claims if claim.place != "IV, Prop. 2"}
 
 
 def test_more_splits_add_to_the_kept_ones():

@@ -99,17 +99,17 @@ def _fewer_components(images: tuple[Images, ...]) -> tuple[Images, ...]:
     return tuple(replace(source, n_components=min(20, source.n_components)) for source in images)
 
 
-def section(results: Results, rounding: Results, builtin: bool) -> Section:
+def section(results: Results, rounding: Results, builtin: bool, quick: bool = False) -> Section:
     """Tables, curves and what they say, from the splits that are complete."""
     table, shaken = results.balanced(), rounding.balanced()
     files: dict[str, Any] = {"faces": results.table(), "faces_rounding": rounding.table()}
     title = "Faces (Tables I and II, Fig. 4 to 7)"
+    titles = {source.name: source.title for source in results.study.sources}
     if not len(table):
         text = "No split is complete yet: run the same command again to go on where this run stopped."
-        return Section("faces", title, (text,), results=files, claims=faces_claims(table, table))
+        return Section("faces", title, (text,), results=files, claims=faces_claims(table, table, titles))
     summary = summarize(table, ACCURACY)
     files["faces_summary"] = summary
-    titles = {source.name: source.title for source in results.study.sources}
     tables, pictures = [against_published(summary, titles)], [sample_picture()]
     for name, label in titles.items():
         own, part = summary[summary["source"] == name], table[table["source"] == name]
@@ -126,7 +126,7 @@ def section(results: Results, rounding: Results, builtin: bool) -> Section:
         tuple(pictures),
         files,
         _findings(summary, titles),
-        faces_claims(table, summary),
+        faces_claims(table, summary, titles, quick),
     )
 
 
