@@ -185,15 +185,19 @@ def test_toy_without_outliers():
     assert np.array_equal(sample.X, again.X)
 
 
+def small_faces():
+    source = replace(DIGITS, title="digits <b>&</b>")
+    methods = (tl1_pca((10.0, 1.0)), *faces.study((), quick=True).methods[1:])
+    return Study("faces", (source,), methods, 2, faces.nearest_neighbor)
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """A small but whole faces study, as written to disk."""
     folder = tmp_path_factory.mktemp("faces")
-    source = replace(DIGITS, title="digits <b>&</b>")
-    methods = (tl1_pca((10.0, 1.0)), *faces.study((), quick=True).methods[1:])
-    study = Study("faces", (source,), methods, 2, faces.nearest_neighbor)
+    study = small_faces()
     results = run(study, folder / "journal" / "faces.jsonl")
-    rounding = run(faces.rounding_study((source,), quick=True), folder / "journal" / "rounding.jsonl")
+    rounding = run(faces.rounding_study(study.sources, quick=True), folder / "journal" / "rounding.jsonl")
     return faces.section(results, rounding, builtin=True), folder
 
 
@@ -201,6 +205,7 @@ def test_the_faces_section_reports_all_that_was_asked(written):
     section, _ = written
     text = " ".join(section.paragraphs)
     assert "built-in images" in text
+    assert "last table" in text
     names = [table.name for table in section.tables]
     assert names == ["faces_published", "faces_digits", "faces_digits_time", "faces_rounding"]
     columns = section.results["faces_summary"].columns
@@ -215,6 +220,14 @@ def test_the_faces_section_reports_all_that_was_asked(written):
         assert column in columns
     rules = section.results["faces_summary"].groupby("selection")["method"].nunique()
     assert rules.to_dict() == {"nested": 7, "other images": 7, "oracle": 7}
+
+
+def test_a_table_that_is_not_there_yet_is_not_spoken_of(written, tmp_path):
+    done = run(small_faces(), written[1] / "journal" / "faces.jsonl", only_kept=True)
+    rounding = run(faces.rounding_study((DIGITS,), quick=True), tmp_path / "r.jsonl", only_kept=True)
+    section = faces.section(done, rounding, builtin=True)
+    assert "last table" not in " ".join(section.paragraphs)
+    assert "faces_rounding" not in [table.name for table in section.tables]
 
 
 def test_two_splits_decide_nothing(written):

@@ -199,6 +199,7 @@ def accuracy_curves(panels: Sequence[tuple[str, Sequence[tuple[str, Array, Array
                 ax.plot(dimension, accuracy, lw=1.4, ms=3.5, label=method, **style)
             else:
                 ax.axhline(accuracy[0], color=style["color"], ls=style["ls"], lw=1.2, label=method)
+        ax.margins(y=0.05)  # for a level as well, which may lie on the edge of what the curves take
         ax.set_title(title, fontsize=9)
         ax.set_xlabel("number of components", fontsize=10)
         ax.xaxis.get_major_locator().set_params(integer=True)

@@ -121,7 +121,7 @@ def section(results: Results, rounding: Results, builtin: bool, quick: bool = Fa
     return Section(
         "faces",
         title,
-        _paragraphs(results, table, builtin),
+        _paragraphs(results, table, builtin, len(shaken) > 0),
         tuple(tables),
         tuple(pictures),
         files,
@@ -130,7 +130,7 @@ def section(results: Results, rounding: Results, builtin: bool, quick: bool = Fa
     )
 
 
-def _paragraphs(results: Results, table: Any, builtin: bool) -> tuple[str, ...]:
+def _paragraphs(results: Results, table: Any, builtin: bool, shaken: bool) -> tuple[str, ...]:
     titles = ", ".join(source.title for source in results.study.sources)
     splits = table["split"].nunique()
     data = f"Data: {titles}; {splits} random split{'s' * (splits != 1)}, the same for every method."
@@ -162,8 +162,9 @@ def _paragraphs(results: Results, table: Any, builtin: bool) -> tuple[str, ...]:
         "never change sign, the sign matrix is rank deficient, and the polar factor of the published step "
         "is one of many. Which one a program returns is decided by rounding. Here the factor closest to "
         "the last iterate is taken, so that the numbers can be reproduced; the estimator warns. For p < 1 "
-        "PCA-Lp and lpSPCA do not converge, and rounding decides as well. The last table shows by how "
-        "much.",
+        "PCA-Lp and lpSPCA do not converge, and rounding decides as well."
+        + " The last table shows by how much."
+        * shaken,
     )
 
 
