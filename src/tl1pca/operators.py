@@ -273,7 +273,9 @@ _SMALL = {kind: float(np.finfo(kind).tiny) ** 0.4 for kind in "efdg"}
 def _power_of(u: Array, exponent: float) -> Array:
     """u^exponent, and zero at zero: a row of zero projection has no side to pull to."""
     if isinstance(u, np.ndarray):
-        if u.min(initial=1.0) > _SMALL[u.dtype.char]:  # asked for all the time
+        # Asked for all the time: of few numbers the place of the least is found before its value.
+        least = u[u.argmin()] if u.ndim == 1 and 0 < u.size <= 1000 else u.min(initial=1.0)
+        if least > _SMALL[u.dtype.char]:
             return np.asarray(np.power(u, exponent))
         with np.errstate(over="ignore"):
             found = np.power(u, exponent, out=np.zeros_like(u), where=u > 0)

@@ -23,6 +23,13 @@ from tl1pca.experiments.reproduce import _notes, reproduce
 from tl1pca.experiments.sources import Images, Toy, builtin_images, jaffe, occlude, showable_images, yale
 from tl1pca.experiments.spec import Sample, Study
 from tl1pca.experiments.studies import convergence, faces, family, operators, toy
+from tl1pca.experiments.studies.faces_claims import faces_claims
+from tl1pca.experiments.studies.faces_tables import (
+    against_published,
+    effort_table,
+    rounding_table,
+    selection_table,
+)
 
 DIGITS = Images("digits", "digits", 8, 0.7, (0, 2), 10)
 
@@ -178,15 +185,19 @@ def test_toy_without_outliers():
     assert np.array_equal(sample.X, again.X)
 
 
+def small_faces():
+    source = replace(DIGITS, title="digits <b>&</b>")
+    methods = (tl1_pca((10.0, 1.0)), *faces.study((), quick=True).methods[1:])
+    return Study("faces", (source,), methods, 2, faces.nearest_neighbor)
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """A small but whole faces study, as written to disk."""
     folder = tmp_path_factory.mktemp("faces")
-    source = replace(DIGITS, title="digits <b>&</b>")
-    methods = (tl1_pca((10.0, 1.0)), *faces.study((), quick=True).methods[1:])
-    study = Study("faces", (source,), methods, 2, faces.nearest_neighbor)
+    study = small_faces()
     results = run(study, folder / "journal" / "faces.jsonl")
-    rounding = run(faces.rounding_study((source,), quick=True), folder / "journal" / "rounding.jsonl")
+    rounding = run(faces.rounding_study(study.sources, quick=True), folder / "journal" / "rounding.jsonl")
     return faces.section(results, rounding, builtin=True), folder
 
 
@@ -194,6 +205,7 @@ def test_the_faces_section_reports_all_that_was_asked(written):
     section, _ = written
     text = " ".join(section.paragraphs)
     assert "built-in images" in text
+    assert "last table" in text
     names = [table.name for table in section.tables]
     assert names == ["faces_published", "faces_digits", "faces_digits_time", "faces_rounding"]
     columns = section.results["faces_summary"].columns
@@ -208,6 +220,14 @@ def test_the_faces_section_reports_all_that_was_asked(written):
         assert column in columns
     rules = section.results["faces_summary"].groupby("selection")["method"].nunique()
     assert rules.to_dict() == {"nested": 7, "other images": 7, "oracle": 7}
+
+
+def test_a_table_that_is_not_there_yet_is_not_spoken_of(written, tmp_path):
+    done = run(small_faces(), written[1] / "journal" / "faces.jsonl", only_kept=True)
+    rounding = run(faces.rounding_study((DIGITS,), quick=True), tmp_path / "r.jsonl", only_kept=True)
+    section = faces.section(done, rounding, builtin=True)
+    assert "last table" not in " ".join(section.paragraphs)
+    assert "faces_rounding" not in [table.name for table in section.tables]
 
 
 def test_two_splits_decide_nothing(written):
@@ -230,6 +250,35 @@ def test_every_figure_says_what_it_is_in_the_paper(written):
     assert sum("of the paper" in caption for caption in captions) >= 4
     assert all("Yale" not in picture.name for picture in section.pictures)
     assert section.pictures[0].name == "fig4_6_samples"
+
+
+def test_tables_say_which_one_of_the_paper_they_belong_to(written):
+    results = written[0].results
+    summary = results["faces_summary"].assign(source="jaffe")
+    assert against_published(summary, {"jaffe": "JAFFE"}).title.startswith("Table II of the paper: ")
+    assert selection_table(summary, "jaffe", "JAFFE").title.startswith("Beyond Table II. JAFFE: ")
+    assert effort_table(summary, "jaffe", "JAFFE").title.startswith("Beyond Table II. JAFFE: ")
+    shaken = results["faces_rounding"].assign(source="yale")
+    assert rounding_table(shaken, {"yale": "Yale"}).title.startswith("Beyond Table I. Accuracy")
+
+
+def test_every_part_of_the_toy_and_of_convergence_says_its_figure(tmp_path):
+    studies = (
+        toy.figure_study(""),
+        replace(toy.redraw_study(True), splits=3),
+        toy.clean_study("", True),
+        toy.rounding_study("", True),
+    )
+    results = [run(study, tmp_path / f"{i}.jsonl") for i, study in enumerate(studies)]
+    section = toy.section(toy.ToyResults(*results))
+    titles = [picture.caption for picture in section.pictures] + [table.title for table in section.tables]
+    assert len(titles) == 5
+    assert all("Fig. 3" in title for title in titles)
+    paths = replace(convergence.study("", (), quick=True), splits=1)
+    section = convergence.section(run(paths, tmp_path / "c.jsonl"))
+    titles = [picture.caption for picture in section.pictures] + [table.title for table in section.tables]
+    assert len(titles) == 4
+    assert all("Fig. 8" in title for title in titles)
 
 
 def test_images_that_may_be_shown():
@@ -311,6 +360,42 @@ def test_notes_name_what_is_missing_and_nothing_else(which, present, source, exp
     notes = _notes(which, "", images, source, quick=False, splits=None)
     assert len(notes) == len(expected)
     assert all(words in note for words, note in zip(expected, notes))
+
+
+@pytest.mark.parametrize(
+    ("which", "splits", "said", "unsaid"),
+    [
+        ("faces", 1, ["With 1 split, ", "20 components"], ["toy", "repeats"]),
+        ("family", None, ["With 2 splits, "], ["toy", "repeats"]),
+        ("toy", None, ["50 draws"], ["split", "repeats"]),
+        ("convergence", None, ["3 repeats"], ["split", "draws"]),
+        ("all", None, ["With 2 splits, ", "50 draws", "3 repeats"], []),
+    ],
+)
+def test_a_quick_version_says_what_it_cannot_tell(which, splits, said, unsaid):
+    note = _notes(which, "", (), None, quick=True, splits=splits)[0]
+    assert note.startswith("A quick version")
+    assert all(words in note for words in said)
+    assert not any(words in note for words in unsaid)
+
+
+def test_a_quick_version_of_what_takes_no_time_is_the_whole():
+    assert _notes("operators", "", (), None, quick=True, splits=None) == []
+
+
+def test_undecided_claims_say_why(written):
+    """A database that is not part of the run, no complete split, one, and a few."""
+    nothing = pd.DataFrame()
+    assert reasons(nothing, ["yale"]) == {"no split is complete", "JAFFE is not part of this run"}
+    one = written[0].results["faces"].assign(source="jaffe")
+    two = reasons(one, ["jaffe"])
+    assert two == {"Yale is not part of this run", "2 complete splits do not tell"}
+    assert "1 complete split does not tell" in reasons(one[one["split"] == 0], ["yale", "jaffe"])
+
+
+def reasons(table, given):
+    claims = faces_claims(table, table, given)
+    return {claim.measured for claim in claims if claim.place != "IV, Prop. 2"}
 
 
 def test_more_splits_add_to_the_kept_ones():

@@ -78,8 +78,9 @@ def in_order(claims: Iterable[Claim]) -> list[Claim]:
 
 def claims_table(claims: Sequence[Claim]) -> Table:
     """The table at the top of the page."""
-    words = {HOLDS: "hold", FAILS: "do not hold", OPEN: OPEN}
-    counts = [f"{sum(claim.verdict == kind for claim in claims)} {word}" for kind, word in words.items()]
+    several = {HOLDS: "hold", FAILS: "do not hold", OPEN: OPEN}
+    numbers = {kind: sum(claim.verdict == kind for claim in claims) for kind in several}
+    counts = [f"{n} {kind if n == 1 else several[kind]}" for kind, n in numbers.items()]
     return Table(
         "claims",
         f"The claims of the paper: {', '.join(counts)}",

@@ -199,6 +199,7 @@ def accuracy_curves(panels: Sequence[tuple[str, Sequence[tuple[str, Array, Array
                 ax.plot(dimension, accuracy, lw=1.4, ms=3.5, label=method, **style)
             else:
                 ax.axhline(accuracy[0], color=style["color"], ls=style["ls"], lw=1.2, label=method)
+        ax.margins(y=0.05)  # for a level as well, which may lie on the edge of what the curves take
         ax.set_title(title, fontsize=9)
         ax.set_xlabel("number of components", fontsize=10)
         ax.xaxis.get_major_locator().set_params(integer=True)
@@ -277,7 +278,7 @@ def objective_curves(panels: Sequence[tuple[str, Sequence[tuple[str, Array]]]]) 
     panels : sequence of (title, curves)
         A curve is (label, objective at the start and after each iteration).
     """
-    figure, axes = canvas(1, len(panels), (3.2 * len(panels), 3.2))
+    figure, axes = canvas(1, len(panels), (3.2 * len(panels), 3.8))
     for ax, (title, curves) in zip(axes.flat, panels):
         for (label, path), style in zip(curves, SERIES):
             ax.plot(np.arange(len(path)), path, lw=1.5, ms=4, label=label, **style)
@@ -285,7 +286,8 @@ def objective_curves(panels: Sequence[tuple[str, Sequence[tuple[str, Array]]]]) 
         ax.set_xlabel("iteration", fontsize=10)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.ticklabel_format(axis="y", useOffset=False)
-        ax.legend(frameon=True, framealpha=0.85, edgecolor="none", fontsize=9, loc="best")
+        # Below its panel: three curves one above the other leave no room for it.
+        ax.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.18))
     axes[0, 0].set_ylabel("objective", fontsize=10)
     return figure
 

@@ -180,13 +180,8 @@ def _notes(
 ) -> list[str]:
     """What a reader must know of this run, and nothing that has no bearing on it."""
     notes = []
-    if quick:
-        notes.append(
-            f"A quick version: it shows that everything runs. With {splits or 2} splits, 20 components, 3 "
-            "values of a, 2 of p and 50 redraws it cannot tell whether a method is better than another on "
-            "faces, which parameter is best, or what happens beyond 20 components; angles of the toy are "
-            "means over 50 draws only."
-        )
+    if quick and (limits := _too_quick(which, splits)):
+        notes.append(" ".join(["A quick version: it shows that everything runs.", *limits]))
     if which in _WITH_TOY and not find_toy(folder):
         notes.append(
             "The paper's toy points (toy_paper.csv with x, y, outlier) were not given: a seeded redraw "
@@ -204,6 +199,22 @@ def _notes(
     return notes
 
 
+def _too_quick(which: str, splits: int | None) -> list[str]:
+    """What a quick version of the chosen studies cannot tell."""
+    told = []
+    if which in ("faces", "family", "all"):
+        told.append(
+            f"With {splits or 2} split{'s' * (splits != 1)}, at most 20 components and few parameters it "
+            "cannot tell whether a method is better than another on images, which parameter is best, or what "
+            "happens beyond 20 components."
+        )
+    if which in ("toy", "all"):
+        told.append("Angles of the toy are means over 50 draws only.")
+    if which in ("convergence", "all"):
+        told.append("Iterations are those of 3 repeats.")
+    return told
+
+
 def _toy(context: Context) -> Section:
     folder, quick = find_toy(context.folder), context.quick
     return toy.section(
@@ -219,7 +230,7 @@ def _toy(context: Context) -> Section:
 def _faces(context: Context) -> Section:
     main = context.run(faces.study(context.images, context.quick, context.splits))
     shaken = context.run(faces.rounding_study(context.images, context.quick))
-    return faces.section(main, shaken, context.builtin)
+    return faces.section(main, shaken, context.builtin, context.quick)
 
 
 def _convergence(context: Context) -> Section:

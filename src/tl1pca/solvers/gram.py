@@ -76,14 +76,14 @@ class GramFixedPoint(Solver):
         slope, product = slope_and_product(t)
         path, pull = [product / degree], slope
         for _ in range(self.max_iter):
-            pull = np.copysign(slope, t)
+            pull = np.copysign(slope, t, out=slope)
             image = K.dot(pull)
             square = float(pull.dot(image))
             if square <= 0.0:  # no row has a side to pull to
                 return solution(w[:, None], path, True)
             length = sqrt(square)
             cosine = product / length  # between the old direction and the new one
-            t = image / length
+            t = np.divide(image, length, out=image)
             slope, product = slope_and_product(t)
             path.append(product / degree)
             if report_iteration("components", path[-1]):

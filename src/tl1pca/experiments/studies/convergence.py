@@ -92,8 +92,8 @@ def _table(counts: Any, titles: dict[tuple[str, int], str]) -> Table:
     rows.sort(key=lambda row: list(_RULES.values()).index(row[0]))
     return Table(
         "convergence",
-        "Iterations of Algorithm 1 for the first component: median (range) over random first angles and "
-        "splits",
+        "Beyond Fig. 8: iterations of Algorithm 1 for the first component, median (range) over random first "
+        "angles and splits",
         ("increase below", "data", *(f"a = {shape_value(value)}" for value in values)),
         tuple(rows),
         f"The paper: generally within about {ITERATIONS} steps. Its program for this figure stops at 1e-7, "

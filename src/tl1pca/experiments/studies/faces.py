@@ -99,17 +99,17 @@ def _fewer_components(images: tuple[Images, ...]) -> tuple[Images, ...]:
     return tuple(replace(source, n_components=min(20, source.n_components)) for source in images)
 
 
-def section(results: Results, rounding: Results, builtin: bool) -> Section:
+def section(results: Results, rounding: Results, builtin: bool, quick: bool = False) -> Section:
     """Tables, curves and what they say, from the splits that are complete."""
     table, shaken = results.balanced(), rounding.balanced()
     files: dict[str, Any] = {"faces": results.table(), "faces_rounding": rounding.table()}
     title = "Faces (Tables I and II, Fig. 4 to 7)"
+    titles = {source.name: source.title for source in results.study.sources}
     if not len(table):
         text = "No split is complete yet: run the same command again to go on where this run stopped."
-        return Section("faces", title, (text,), results=files, claims=faces_claims(table, table))
+        return Section("faces", title, (text,), results=files, claims=faces_claims(table, table, titles))
     summary = summarize(table, ACCURACY)
     files["faces_summary"] = summary
-    titles = {source.name: source.title for source in results.study.sources}
     tables, pictures = [against_published(summary, titles)], [sample_picture()]
     for name, label in titles.items():
         own, part = summary[summary["source"] == name], table[table["source"] == name]
@@ -121,16 +121,16 @@ def section(results: Results, rounding: Results, builtin: bool) -> Section:
     return Section(
         "faces",
         title,
-        _paragraphs(results, table, builtin),
+        _paragraphs(results, table, builtin, len(shaken) > 0),
         tuple(tables),
         tuple(pictures),
         files,
         _findings(summary, titles),
-        faces_claims(table, summary),
+        faces_claims(table, summary, titles, quick),
     )
 
 
-def _paragraphs(results: Results, table: Any, builtin: bool) -> tuple[str, ...]:
+def _paragraphs(results: Results, table: Any, builtin: bool, shaken: bool) -> tuple[str, ...]:
     titles = ", ".join(source.title for source in results.study.sources)
     splits = table["split"].nunique()
     data = f"Data: {titles}; {splits} random split{'s' * (splits != 1)}, the same for every method."
@@ -162,8 +162,9 @@ def _paragraphs(results: Results, table: Any, builtin: bool) -> tuple[str, ...]:
         "never change sign, the sign matrix is rank deficient, and the polar factor of the published step "
         "is one of many. Which one a program returns is decided by rounding. Here the factor closest to "
         "the last iterate is taken, so that the numbers can be reproduced; the estimator warns. For p < 1 "
-        "PCA-Lp and lpSPCA do not converge, and rounding decides as well. The last table shows by how "
-        "much.",
+        "PCA-Lp and lpSPCA do not converge, and rounding decides as well."
+        + " The last table shows by how much."
+        * shaken,
     )
 
 

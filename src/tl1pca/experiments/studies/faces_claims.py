@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -27,15 +28,24 @@ _LEVEL = 2.0
 Chosen = dict[int, dict[str, Choice]]
 
 
-def faces_claims(table: Any, summary: Any) -> tuple[Claim, ...]:
-    """Claims of the section; a database that was not given, or too few splits, decides nothing."""
+def faces_claims(table: Any, summary: Any, given: Collection[str], quick: bool = False) -> tuple[Claim, ...]:
+    """Claims of the section; a database that is not among those given, or too few splits, decides nothing.
+
+    Neither does a quick version, which has fewer components and parameters.
+    """
     found = [_orthonormal(table)]
     for name, title in TITLES.items():
         part = table[table["source"] == name] if len(table) else table
         splits = part["split"].nunique() if len(part) else 0
-        if splits < ENOUGH:
-            reason = f"{title} was not given" if not splits else f"{splits} complete splits do not tell"
-            found += undecided(_sentences(name), reason)
+        if name not in given:
+            found += undecided(_sentences(name), f"{title} is not part of this run")
+        elif not splits:
+            found += undecided(_sentences(name), "no split is complete")
+        elif splits < ENOUGH:
+            few = f"{splits} complete split{' does' if splits == 1 else 's do'} not tell"
+            found += undecided(_sentences(name), few)
+        elif quick:
+            found += undecided(_sentences(name), "few components and parameters do not tell")
         else:
             found += _database(part, summary[summary["source"] == name], name)
     return tuple(found)

@@ -241,8 +241,8 @@ def _distribution(redraws: Any, n: int) -> Picture:
     spoken = "; ".join(f"{label} {angles.mean():.1f}" for label, _, angles in groups)
     return Picture(
         "toy_redraws",
-        f"Angle to the ideal direction over {n} redraws: mean (circle), median, middle half (band), 5-95 % "
-        "(line).",
+        f"Beyond Fig. 3: angle to the ideal direction over {n} redraws: mean (circle), median, middle half "
+        "(band), 5-95 % (line).",
         f"Distribution of the angle per method. Means in degrees: {spoken}.",
         figures.angle_distribution(colored, f"angle to the ideal direction over {n} redraws, degrees"),
     )
@@ -257,7 +257,7 @@ def _redraw_table(redraws: Any, n: int) -> Table:
         rows.append((label, with_error(mean, error, 2), f"{low:.1f} to {high:.1f}", f"{small:.0f} %"))
     return Table(
         "toy_redraws",
-        f"Angle to the ideal direction over {n} redraws, degrees",
+        f"Beyond Fig. 3: angle to the ideal direction over {n} redraws, degrees",
         ("method", "mean ± s.e.", "5 % to 95 %", "within 5°"),
         tuple(rows),
     )
