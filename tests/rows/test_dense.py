@@ -24,7 +24,7 @@ def test_dense_rows_centre_with_or_without_a_copy(monkeypatch, implicit):
 
 @pytest.mark.parametrize("narrow", [0, 500])
 def test_scatter_with_threads_of_either_kind(monkeypatch, narrow):
-    monkeypatch.setattr("tl1pca.rows.dense._NARROW_COLUMNS", narrow)
+    monkeypatch.setattr("tl1pca.rows.dense.NARROW_COLUMNS", narrow)
     monkeypatch.setattr("tl1pca.rows.dense.THREADED_ENTRIES", 1)
     A = rng.normal(size=(3000, 70))
     center = A.mean(axis=0) + 1.0

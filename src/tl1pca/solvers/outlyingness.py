@@ -237,9 +237,9 @@ def _principal(A: Array, n_axes: int) -> tuple[Array, Array]:
     n, d = A.shape
     n_axes = min(n_axes, n, d)
     if d <= n:
-        values, axes = scatter_axes(A.T @ A, n_axes, rough=True)
+        values, axes = scatter_axes(A.T @ A, n_axes)
     else:
-        values, U = scatter_axes(A @ A.T, n_axes, rough=True)
+        values, U = scatter_axes(A @ A.T, n_axes)
         axes = np.linalg.qr(A.T @ U)[0]
     return np.maximum(values, 0.0) / n, axes
 

@@ -165,7 +165,7 @@ def fit_subspace(
     else:
         fitted = assess(rows, plane, None, count, tol, balls).keep
     if reweight:
-        plane = weighted_plane(rows, fitted, q, muted, plane.W)
+        plane = weighted_plane(rows, fitted, q, muted)
     found = assess(rows, plane, fitted, count, tol, balls)
     cutoffs = _cutoffs(rows, found, fitted, count, tol)
     plane = weighted_plane(rows, fitted, k) if muted.any() else first_axes(found.plane, k)
