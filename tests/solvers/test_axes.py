@@ -226,6 +226,15 @@ def test_a_decomposition_that_threads_do_not_hasten_has_one(monkeypatch):
     assert threads == [True, False]
 
 
+@pytest.mark.parametrize(("d", "on_host"), [(256, True), (257, False), (400, False)])
+def test_a_scatter_of_many_columns_is_decomposed_on_its_device(d, on_host, decompositions):
+    C = pytest.importorskip("array_api_strict").asarray(np.diag(np.arange(d, 0.0, -1.0)))
+    values, axes = scatter_axes(C, 3)
+    assert decompositions == [d] * on_host
+    np.testing.assert_allclose(values, [d, d - 1, d - 2])
+    same_axes(axes, np.eye(d)[:, :3])
+
+
 def test_the_block_of_an_iteration():
     """Twenty columns more than axes are wanted, with a length of about one."""
     block = module._block(50, 3)

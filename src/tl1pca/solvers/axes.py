@@ -15,6 +15,7 @@ from .._threads import one_thread
 from ..geometry import orthonormalize
 from ..linear import leading_eigenpairs
 from ..rows import Rows
+from ..rows.array import HOST_COLUMNS
 from ..rows.dense import NARROW_COLUMNS
 from ..statistics import subsample
 
@@ -90,6 +91,10 @@ def scatter_axes(C: Array, n_axes: int) -> tuple[Array, Array]:
         )
         if error <= SETTLED * float(values[0]):
             return values[:n_axes], axes[:, :n_axes]
+    if not isinstance(C, np.ndarray) and d > HOST_COLUMNS:
+        values, axes = namespace(C).linalg.eigh(C)
+        leading = to_numpy(axes[:, max(0, d - n_axes) :])[:, ::-1]  # no more than these comes to the host
+        return to_numpy(values)[::-1][:n_axes], np.ascontiguousarray(leading)
     with one_thread() if d <= NARROW_COLUMNS else nullcontext():
         return leading_eigenpairs(to_numpy(C), n_axes)
 
