@@ -38,8 +38,6 @@ ROUGH_STEPS, ROUGH_GAIN = 10, 1e-4
 N_RIDGE = 6
 #: Starts that are ascended at the first widths, and those that go on.
 N_STARTS, N_ROUGH, N_KEPT = 6, 2, 2
-#: The shift grows by this factor from its least share of the bound.
-GROWTH, LEAST_SHIFT = 4.0, 1e-3
 #: Vertices drawn as starts, and the work in cubes of the dimension that they may take.
 N_VERTICES, VERTEX_WORK = 200, 1 << 22
 
@@ -196,15 +194,12 @@ class _Problem:
         d, Q = linalg.eigh((self.below.T * weight) @ self.below)
         kappa = 0.0 if self.operator.convex else -float(np.max(self.operator.curvature(np.zeros(1))))
         bound = kappa * float(self.v @ (self.above**2).sum(axis=1))
-        shift = 0.0
-        while True:
+        for shift in (0.0, bound):  # nearly all steps ascend without it, and with the bound all do
             new = Q @ sphere_maximizer(Q.T @ (G + shift * w), d)
             reached = self.smoothed_quotient(new, h)
             if reached >= value:
                 return new, reached
-            if shift >= bound:
-                return w, value
-            shift = min(bound, GROWTH * shift or LEAST_SHIFT * bound)
+        return w, value
 
     def vertex(self, w: Array) -> Array:
         """The direction at which the rows below that are nearest to their kink vanish."""
