@@ -78,7 +78,7 @@ class QuotientAscent(Solver):
     def solve(
         self, objective: Quotient, start: Start | None = None, n_directions: int = 1, rng: Rng = None
     ) -> Solution:
-        problem, V = _Problem.of(objective)
+        problem, V = _TwoSets.of(objective)
         if start is None:
             candidates = problem.starts(np.random.RandomState(0) if rng is None else rng)
         else:
@@ -106,7 +106,7 @@ class QuotientAscent(Solver):
 class _Climb:
     """One start on its way up."""
 
-    def __init__(self, problem: _Problem, w: Array):
+    def __init__(self, problem: _TwoSets, w: Array):
         self.problem, self.w, self.best, self.done = problem, w, w, False
         #: The best quotient so far, without smoothing.
         self.path = [float(problem.quotient(w[:, None])[0])]
@@ -132,7 +132,7 @@ class _Climb:
 
 
 @dataclass(frozen=True)
-class _Problem:
+class _TwoSets:
     """The two sets of rows in a basis of their span, with their weights."""
 
     above: Array
@@ -143,7 +143,7 @@ class _Problem:
     ridge: float
 
     @classmethod
-    def of(cls, objective: Quotient) -> tuple[_Problem, Array]:
+    def of(cls, objective: Quotient) -> tuple[_TwoSets, Array]:
         (B, v), (S, u) = (_rows(part.rows) for part in (objective.above, objective.below))
         _, s, Vt = linalg.svd(np.vstack([B, S]) if objective.ridge else S, full_matrices=False)
         V = Vt[s > 1e-10 * s.max(initial=0.0)].T
