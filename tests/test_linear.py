@@ -1,9 +1,10 @@
-"""Conjugate gradients against a direct solution."""
+"""Conjugate gradients against a direct solution, eigenpairs against all of them."""
 
 import numpy as np
 import pytest
 
-from tl1pca.linear import conjugate_gradients
+from tl1pca import linear
+from tl1pca.linear import conjugate_gradients, leading_eigenpairs
 
 
 @pytest.fixture
@@ -37,3 +38,18 @@ def test_least_curvature(matrix):
 
 def test_nothing_to_solve(matrix):
     assert not conjugate_gradients(lambda P: matrix @ P, np.zeros((8, 2)), tol=1e-9, max_iter=9).any()
+
+
+@pytest.mark.parametrize("n_axes", [1, 2, 3, 40])
+def test_leading_eigenpairs(n_axes, monkeypatch):
+    """All of them at once where an eighth or more is wanted: that takes less time."""
+    asked, inner = [], linear.linalg.eigh
+    monkeypatch.setattr(
+        linear.linalg, "eigh", lambda C, **how: asked.append(how["driver"]) or inner(C, **how)
+    )
+    A = np.random.default_rng(2).normal(size=(60, 23))
+    values, axes = leading_eigenpairs(A.T @ A, n_axes)
+    assert asked == ["evr" if n_axes < 3 else "evd"]
+    np.testing.assert_allclose(values, np.linalg.svd(A)[1][:n_axes] ** 2)
+    np.testing.assert_allclose(A.T @ (A @ axes), axes * values, atol=1e-9)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(len(values)), atol=1e-12)

@@ -19,7 +19,7 @@ N_UNUSUAL = 3
 #: Rows behind the spread of the residuals; more would not change what is named.
 N_SPREAD = 5000
 #: Fewer rows than this (new ones in an old model) tell nothing about the spread of each column.
-FEW_ROWS = 10
+LEAST_ROWS = 10
 
 #: Deviations from the center whose squares are no numbers; such rows are described in a unit of their own.
 LARGE = 1e100
@@ -201,7 +201,7 @@ def _spreads(data: Array, found: Diagnostics, mean: Array, dual: Array, W: Array
         pool = np.random.default_rng(0).choice(pool, N_SPREAD, replace=False)
     A = data[pool].astype(np.float64) - mean
     E = A - (A @ dual) @ W
-    if len(pool) < FEW_ROWS and found.cutoffs.orthogonal > 0:
+    if len(pool) < LEAST_ROWS and found.cutoffs.orthogonal > 0:
         # The limit of the fit, as if every column had the same part in it.
         even = np.full(len(mean), found.cutoffs.orthogonal / np.sqrt(max(1, len(mean) - len(W))))
         return even, even

@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 from scipy.fft import dct
 
+from .linear import leading_eigenpairs
 from .statistics import subsample
 
 Array = NDArray[Any]
@@ -401,23 +401,13 @@ def parallel_analysis(
 def principal_axes(A: Array, most: int | None = None) -> tuple[Array, Array]:
     """Variances and axes (d, r) of centered rows, largest first, `most` at most; none without variance."""
     n, d = A.shape
-    values, U = _eigenpairs((A.T @ A if d <= n else A @ A.T) / max(n - 1, 1), most)
+    C = (A.T @ A if d <= n else A @ A.T) / max(n - 1, 1)
+    values, U = leading_eigenpairs(C, min(most or len(C), len(C)))
     if d <= n:
         return np.maximum(values, 0.0), U
     keep = values > 1e-12 * max(float(values[0]), np.finfo(np.float64).tiny)
     values, U = values[keep], U[:, keep]
     return values, (A.T @ U) / np.sqrt(max(n - 1, 1) * values)
-
-
-def _eigenpairs(C: Array, most: int | None) -> tuple[Array, Array]:
-    """Largest first; all of them where a part would take no less time."""
-    size = len(C)
-    first = max(0, size - (most or size))
-    if 8 * (size - first) > size:
-        values, U = linalg.eigh(C, driver="evd", check_finite=False)
-    else:
-        values, U = linalg.eigh(C, subset_by_index=[first, size - 1], check_finite=False)
-    return values[::-1][:most], U[:, ::-1][:, :most]
 
 
 def _first_eigenvalue(A: Array) -> float:

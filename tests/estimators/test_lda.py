@@ -14,7 +14,7 @@ from tl1pca.geometry import sphere_maximizer, unit
 from tl1pca.objectives import Dispersion, Quotient
 from tl1pca.rows import DenseRows
 from tl1pca.solvers import QuotientAscent
-from tl1pca.solvers.quotient import _Problem
+from tl1pca.solvers.quotient import _TwoSets
 
 X, y = load_iris(return_X_y=True)
 
@@ -45,7 +45,7 @@ def test_gradient(a, slope):
 @pytest.mark.parametrize("ridge", [0.0, 50.0])
 @pytest.mark.parametrize("operator", [TL1(a=0.3), TL1(a=1.0), Lp(p=1), Lp(p=2)], ids=repr)
 def test_no_step_descends(operator, ridge):
-    problem, _ = _Problem.of(quotient(X, y, operator, ridge))
+    problem, _ = _TwoSets.of(quotient(X, y, operator, ridge))
     rng = np.random.default_rng(0)
     for h in (1.0, 0.01):
         w = unit(rng.normal(size=4))

@@ -43,7 +43,7 @@ def test_precision(xp, single):
 
 @pytest.mark.parametrize("columns", [4, 256])
 def test_small_samples_go_to_the_host_and_wide_ones_stay(xp, monkeypatch, columns):
-    monkeypatch.setattr("tl1pca.rows.array._HOST_COLUMNS", columns)
+    monkeypatch.setattr("tl1pca.rows.array.HOST_COLUMNS", columns)
     few = ArrayRows(xp.asarray(X.astype(np.float32))).subset_float64(np.array([2, 5]))
     assert type(few) is (ArrayRows if columns < 6 else DenseRows)
     assert few.dtype == np.float64

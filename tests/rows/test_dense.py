@@ -24,8 +24,8 @@ def test_dense_rows_center_with_or_without_a_copy(monkeypatch, implicit):
 
 @pytest.mark.parametrize("narrow", [0, 500])
 def test_scatter_with_threads_of_either_kind(monkeypatch, narrow):
-    monkeypatch.setattr("tl1pca.rows.dense._NARROW_COLUMNS", narrow)
-    monkeypatch.setattr("tl1pca.rows.dense._THREADED_ENTRIES", 1)
+    monkeypatch.setattr("tl1pca.rows.dense.NARROW_COLUMNS", narrow)
+    monkeypatch.setattr("tl1pca.rows.dense.THREADED_ENTRIES", 1)
     A = rng.normal(size=(3000, 70))
     center = A.mean(axis=0) + 1.0
     np.testing.assert_allclose(
@@ -64,7 +64,7 @@ def test_a_few_rows_are_deflated_at_once_and_many_when_asked(monkeypatch):
 @pytest.mark.parametrize("columns", [(), (1,), (3,)])
 def test_slopes_are_pulled_back_alike_by_few_and_by_many_threads(monkeypatch, threads, columns):
     """Among many threads one column goes another way, in longer blocks."""
-    monkeypatch.setattr("tl1pca.rows.dense._THREADED_ENTRIES", 1)
+    monkeypatch.setattr("tl1pca.rows.dense.THREADED_ENTRIES", 1)
     monkeypatch.setattr("tl1pca.rows.dense._allowed", lambda: threads)
     A = np.random.default_rng(1).normal(size=(300_000, 7))
     rows = DenseRows(A)
@@ -75,7 +75,7 @@ def test_slopes_are_pulled_back_alike_by_few_and_by_many_threads(monkeypatch, th
 
 
 def test_blocks_are_longer_among_many_threads(monkeypatch):
-    monkeypatch.setattr("tl1pca.rows.dense._THREADED_ENTRIES", 1)
+    monkeypatch.setattr("tl1pca.rows.dense.THREADED_ENTRIES", 1)
     blocks = {}
     for threads in (2, 8):
         monkeypatch.setattr("tl1pca.rows.dense._allowed", lambda threads=threads: threads)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tl1pca.solvers import entrywise
 from tl1pca.solvers.entrywise import (
     fit_l1_best_hyperplane,
     fit_l1_low_rank,
@@ -82,6 +83,53 @@ def test_published_medians_from_an_svd_start_can_stay_stuck():
     svd = np.linalg.svd(X, full_matrices=False)[2][:3].T
     plain, ours = fit_l1_low_rank(X, 3, start=svd), fit_l1_low_rank(X, 3)
     assert plain.path[-1] > 1.05 * ours.path[-1]
+
+
+def contaminated(seed, one_sided):
+    """A fifth of the entries are far off, all in one direction or symmetrically."""
+    rng = np.random.default_rng(seed)
+    n, d, k = [(60, 15, 2), (40, 40, 2), (80, 12, 4)][seed % 3]
+    L = rng.normal(size=(n, k)) @ rng.normal(size=(k, d))
+    bad, noise = rng.random(L.shape) < 0.2, rng.normal(size=L.shape)
+    if one_sided:
+        return L, np.where(bad, 50 + 5 * rng.random(L.shape), L + 0.2 * noise), k
+    return L, np.where(bad, L + rng.uniform(-100, 100, L.shape), L + 0.1 * noise), k
+
+
+def test_the_start_goes_down_slowly_enough_and_no_slower(monkeypatch):
+    """With a quarter of the levels, or from a quarter of the scale, the medians have to do the rest."""
+    squares, inner = [], entrywise.weighted_least_squares
+    monkeypatch.setattr(entrywise, "weighted_least_squares", lambda *a: squares.append(1) or inner(*a))
+    results = [fit_l1_low_rank(X, k) for _, X, k in (contaminated(s, False) for s in range(24))]
+    assert sum(result.n_iter for result in results) <= 120
+    assert len(squares) <= 24 * 250
+
+
+def test_large_entries_are_pulled_in_before_the_start_but_not_to_nothing():
+    """Four times the limit, or smoothing over four times the scale, lets gross errors in.
+
+    A quarter of the limit leaves a higher error.
+    """
+    near = []
+    for L, X, k in (contaminated(seed, False) for seed in range(24)):
+        near.append(np.median(np.abs(fitted(fit_l1_low_rank(X, k)) - L)) < 0.1)
+    assert np.mean(near) >= 0.5
+    shares = []
+    for L, X, k in (contaminated(seed, True) for seed in range(0, 60, 3)):
+        shares.append(fit_l1_low_rank(X, k).path[-1] / np.abs(X - L).sum())
+    assert np.mean(shares) < 0.955
+
+
+def test_regressions_share_a_linear_program_as_far_as_memory_allows(monkeypatch):
+    calls, inner = [], entrywise.linprog
+    monkeypatch.setattr(entrywise, "linprog", lambda c, **how: calls.append(len(c)) or inner(c, **how))
+    rng = np.random.default_rng(0)
+    targets, design = rng.standard_t(2, size=(7, 20)), rng.normal(size=(20, 2))
+    whole = entrywise._lad(targets, design, np.ones((7, 20)))
+    assert calls == [140]
+    monkeypatch.setattr(entrywise, "LP_VARIABLES", 65)
+    np.testing.assert_allclose(entrywise._lad(targets, design, np.ones((7, 20))), whole, atol=1e-9)
+    assert calls[1:] == [60, 60, 20]
 
 
 # Path and solvers -----------------------------------------------------------------------------------------

@@ -138,10 +138,10 @@ def test_the_rotation_is_higher_than_the_axes_and_stays_where_they_are_best(weig
     rows = DenseRows(X, X.mean(axis=0), weights)
     axes = principal_axes(rows, 3)
     l1, squares = (Dispersion(rows, Lp(p=p)) for p in (1, 2))
-    R = frame._rotation(l1, axes)
+    R = frame._rotation(l1, axes, 2e-6, 1000)
     np.testing.assert_allclose(R.T @ R, np.eye(3), atol=1e-5)
     assert l1.value(axes @ R).sum() > 1.01 * l1.value(axes).sum()
-    np.testing.assert_array_equal(frame._rotation(squares, axes), np.eye(3))
+    np.testing.assert_array_equal(frame._rotation(squares, axes, 2e-6, 1000), np.eye(3))
 
 
 def test_a_sum_in_parts_is_the_whole():
@@ -191,12 +191,16 @@ def test_rows_on_a_line_have_a_frame(along):
     assert found.path[-1] == pytest.approx(np.linalg.norm(line, axis=1).sum())
 
 
+def unturned(objective, axes, tol, max_iter):
+    return np.eye(axes.shape[1])
+
+
 @pytest.mark.parametrize(
-    ("module", "constant", "value"),
-    [(quasi_newton, "GAP", 2.0), (frame, "ROTATION_STEPS", 0), (frame, "ROTATION_TOL", 3e-4)],
+    ("module", "part", "instead", "more"),
+    [(quasi_newton, "GAP", 2.0, 1.15), (frame, "_rotation", unturned, 1.4)],
 )
-def test_tuned_constants_save_passes(module, constant, value, monkeypatch):
-    """Elliptical rows, every other with a tenth of them far away: more passes without the constant."""
+def test_every_part_saves_passes(module, part, instead, more, monkeypatch):
+    """Elliptical rows, every other with a tenth of them far away: more passes without the part."""
     monkeypatch.setattr(mm, "MANY_ROWS", 500)
 
     def passes():
@@ -215,5 +219,28 @@ def test_tuned_constants_save_passes(module, constant, value, monkeypatch):
         return count
 
     ours = passes()
-    monkeypatch.setattr(module, constant, value)
-    assert passes() > 1.15 * ours
+    monkeypatch.setattr(module, part, instead)
+    assert passes() > more * ours
+
+
+def test_scores_of_all_rows_save_passes_and_take_no_more_memory_than_said(monkeypatch):
+    """From a share of the scores the rotation is one of their noise; those of all rows would be no bound."""
+    gathered, inner = [], DenseRows.gather_scores
+    monkeypatch.setattr(
+        DenseRows, "gather_scores", lambda self, Z, i: gathered.append(len(i)) or inner(self, Z, i)
+    )
+    problems = []
+    for seed in range(4):
+        X = np.random.default_rng(seed).normal(size=(100_000, 5)) * 0.85 ** np.arange(5)
+        X[:10_000] *= 1.0 + 3.0 * (seed % 2)
+        problems.append((Dispersion(DenseRows(X), Lp(p=1.0 + 0.5 * (seed // 2))), 3))
+
+    def passes():
+        gathered.clear()
+        return sum(len(frame.frame_ascent(one, k, 2e-6, 1000).path) for one, k in problems)
+
+    ours = passes()
+    assert gathered == [100_000] * 4
+    monkeypatch.setattr(frame, "ROTATION_SCORES", 3 * 2000)
+    assert passes() > 1.3 * ours
+    assert gathered == [2000] * 4

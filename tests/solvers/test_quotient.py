@@ -71,7 +71,7 @@ def test_directions_stay_in_the_span_of_the_rows_below():
 @pytest.mark.parametrize("operator", [Lp(p=1), TL1(a=0.3)], ids=str)
 def test_a_step_does_not_lower_the_smoothed_quotient(operator):
     above, below = sets(4)
-    problem, _ = module._Problem.of(quotient(above, below, operator))
+    problem, _ = module._TwoSets.of(quotient(above, below, operator))
     for seed in range(20):
         w = np.random.default_rng(seed).normal(size=4)
         w /= np.linalg.norm(w)
@@ -86,16 +86,16 @@ def test_a_step_does_not_lower_the_smoothed_quotient(operator):
 
 
 def test_a_vertex_is_where_rows_below_vanish():
-    problem, _ = module._Problem.of(quotient(*sets(4), Lp(p=1)))
+    problem, _ = module._TwoSets.of(quotient(*sets(4), Lp(p=1)))
     w = np.array([1.0, 0.0, 0.0, 0.0])
     corner = problem.vertex(w)
     nearest = np.argsort(np.abs(problem.below @ w))[:3]
     np.testing.assert_allclose(problem.below[nearest] @ corner, 0.0, atol=1e-10)
     assert np.linalg.norm(corner) == pytest.approx(1.0)
-    line, _ = module._Problem.of(quotient(np.ones((2, 1)), np.ones((3, 1)), Lp(p=1)))
+    line, _ = module._TwoSets.of(quotient(np.ones((2, 1)), np.ones((3, 1)), Lp(p=1)))
     assert line.vertex(np.ones(1)) == 1.0
     # A row at zero vanishes everywhere, and decides nothing.
-    with_zero, _ = module._Problem.of(
+    with_zero, _ = module._TwoSets.of(
         quotient(sets(4)[0], np.vstack([np.zeros((3, 4)), sets(4)[1]]), Lp(p=1))
     )
     corner = with_zero.vertex(w @ np.eye(4))
@@ -104,7 +104,7 @@ def test_a_vertex_is_where_rows_below_vanish():
 
 def test_starts_hold_fishers_directions_and_the_rows_above():
     above, below = sets(3)
-    problem, V = module._Problem.of(quotient(above, below, Lp(p=1)))
+    problem, V = module._TwoSets.of(quotient(above, below, Lp(p=1)))
     starts = problem.starts(np.random.RandomState(0))
     np.testing.assert_allclose(np.linalg.norm(starts, axis=0), 1.0)
     scatter, between = below.T @ below, above.T @ above
@@ -175,14 +175,14 @@ def test_a_problem_holds_the_rows_in_a_basis_of_their_span():
     above, below = sets(4)
     flat = np.column_stack([below[:, :3], np.zeros(40)])
     v, u = RNG.uniform(0.5, 2.0, size=5), RNG.uniform(0.5, 2.0, size=40)
-    problem, V = module._Problem.of(quotient(above, flat, Lp(p=1), v, u))
+    problem, V = module._TwoSets.of(quotient(above, flat, Lp(p=1), v, u))
     assert V.shape == (4, 3)
     np.testing.assert_allclose(problem.above, above @ V)
     np.testing.assert_allclose(problem.below, flat @ V)
     np.testing.assert_array_equal(problem.v, v)
     np.testing.assert_array_equal(problem.u, u)
     both = Quotient(Dispersion(DenseRows(above), Lp(p=1)), Dispersion(DenseRows(flat), Lp(p=1)), ridge=0.5)
-    assert module._Problem.of(both)[1].shape == (4, 4)  # a ridge is finite everywhere
+    assert module._TwoSets.of(both)[1].shape == (4, 4)  # a ridge is finite everywhere
 
 
 @pytest.mark.parametrize("ridge", [0.0, 2.0])
@@ -194,7 +194,7 @@ def test_the_quotient_of_several_directions(ridge):
         Dispersion(DenseRows(below, weights=u), TL1(a=1.0)),
         ridge,
     )
-    problem, V = module._Problem.of(objective)
+    problem, V = module._TwoSets.of(objective)
     W = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
     np.testing.assert_allclose(problem.quotient(V.T @ W), objective.value(W), rtol=1e-12)
     assert problem.smoothed_quotient(V.T @ W[:, 0], 0.0) == pytest.approx(objective.value(W)[0])
@@ -210,7 +210,7 @@ def test_a_step_maximizes_its_minorant():
     """(G'w - F/2 w'Sw) for an operator that needs no shift, against many directions."""
     above, below = sets(4)
     v, weights = RNG.uniform(0.5, 2.0, size=5), RNG.uniform(0.5, 2.0, size=40)
-    problem, _ = module._Problem.of(quotient(above, below, Lp(p=1), v, weights))
+    problem, _ = module._TwoSets.of(quotient(above, below, Lp(p=1), v, weights))
     w, h = np.array([0.5, -0.5, 0.5, 0.5]), 0.2
     value = problem.smoothed_quotient(w, h)
     G = problem.above.T @ (v * np.sign(problem.above @ w))
@@ -227,7 +227,7 @@ def test_a_step_maximizes_its_minorant():
 def test_the_shift_that_never_fails_is_a_bound():
     """For an operator that is not convex: from kappa times all squares above on no step descends."""
     operator = TL1(a=0.05)
-    problem, _ = module._Problem.of(quotient(*sets(4), operator))
+    problem, _ = module._TwoSets.of(quotient(*sets(4), operator))
     kept = 0
     for seed in range(30):
         w = np.random.default_rng(seed).normal(size=4)
@@ -240,7 +240,7 @@ def test_the_shift_that_never_fails_is_a_bound():
 
 
 def test_climbs_keep_the_best_they_have_seen():
-    problem, _ = module._Problem.of(quotient(*sets(3), Lp(p=1)))
+    problem, _ = module._TwoSets.of(quotient(*sets(3), Lp(p=1)))
     w = np.array([1.0, 0.0, 0.0])
     climb = module._Climb(problem, w)
     first = float(problem.quotient(w[:, None])[0])
@@ -259,7 +259,7 @@ def test_climbs_keep_the_best_they_have_seen():
 
 def test_vertices_are_drawn_while_they_are_cheap():
     def drawn(d, ridge=0.0):
-        return module._Problem(
+        return module._TwoSets(
             np.ones((1, d)), np.ones((2, d)), np.ones(1), np.ones(2), Lp(p=1), ridge
         )._drawn()
 
@@ -294,7 +294,7 @@ def test_a_shift_gains_where_the_plain_step_descends():
     """The rows above are not convex in the direction: the maximizer of the tangent may overshoot."""
     operator, gained = TL1(a=0.02), 0
     for seed in range(40):
-        problem, _ = module._Problem.of(quotient(*sets(4, seed=seed), operator))
+        problem, _ = module._TwoSets.of(quotient(*sets(4, seed=seed), operator))
         w = np.random.default_rng(seed).normal(size=4)
         w /= np.linalg.norm(w)
         h = 0.3
@@ -314,7 +314,7 @@ def test_a_shift_gains_where_the_plain_step_descends():
 def test_fishers_directions_have_the_weights_of_both_sets():
     above, below = sets(3)
     v, u = RNG.uniform(0.1, 5.0, size=5), RNG.uniform(0.1, 5.0, size=40)
-    problem, V = module._Problem.of(quotient(above, below, Lp(p=1), v, u))
+    problem, V = module._TwoSets.of(quotient(above, below, Lp(p=1), v, u))
     scatter, between = (below.T * u) @ below, (above.T * v) @ above
     values, axes = np.linalg.eig(np.linalg.solve(scatter, between))
     fisher = np.real(axes[:, np.argmax(np.real(values))])

@@ -223,3 +223,21 @@ def test_every_tuned_constant_pays(constant, less, seeds, monkeypatch):
     ours = totals()
     monkeypatch.setattr(sparse, constant, less)
     assert (totals() < ours * (1 - 1e-3)).all()
+
+
+@pytest.mark.parametrize("growth", [1.5, 16.0])
+def test_shifts_grow_neither_slowly_nor_far_beyond_what_ascends(growth, monkeypatch):
+    """Small shifts one after the other are many, and with large ones the steps are short."""
+    values, inner = [], sparse._value
+    monkeypatch.setattr(sparse, "_value", lambda *both: values.append(1) or inner(*both))
+    data = [np.random.default_rng(seed).standard_t(3, size=(60, 15)) for seed in range(4)]
+
+    def count():
+        values.clear()
+        for X in data:
+            SparseAscent(4, max_iter=50).solve(dispersion(DenseRows(X), TL1(a=0.05)))
+        return len(values)
+
+    ours = count()
+    monkeypatch.setattr(sparse, "GROWTH", growth)
+    assert count() > 1.3 * ours

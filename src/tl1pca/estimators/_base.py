@@ -32,7 +32,7 @@ Center = str | Sequence[float] | Array | None
 Fit = TypeVar("Fit")
 
 #: Rows that tell how small the centered data are.
-_FEW_ROWS = 100
+_FIRST_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def _in_own_units(rows: Rows, before: float) -> tuple[Rows, float]:
     """Centered rows in safe units, and the factor: beside a large constant column they may be tiny."""
     if not rows.in_memory or rows.observed is not None:
         return rows, 1.0
-    few = float(np.abs(rows.gather_rows(np.arange(min(rows.shape[0], _FEW_ROWS)))).max())
+    few = float(np.abs(rows.gather_rows(np.arange(min(rows.shape[0], _FIRST_ROWS)))).max())
     if few > 0.0 and safe_factor(few, rows.dtype) == 1.0:  # and so are all: not larger than what was centered
         return rows, 1.0
     A = rows.array()

@@ -18,7 +18,7 @@ from ..tables._words import is_missing
 Array = NDArray[Any]
 
 #: Cells of a column of text that are looked at to say what it holds.
-SAMPLE = 2000
+SEEN_CELLS = 2000
 #: Columns of text that are kept to be shown beside the numbers.
 MOST_TEXTS = 20
 #: At most so many different whole numbers look like a code.
@@ -94,7 +94,7 @@ def _numeric(name: str, x: Array, gaps: bool) -> Column:
         kind, guess, advised = "yes/no", "yes or no, as 1 and 0", not gaps
         if gaps:
             guess += ": left out, because the rarer answer would be called a bad cell"
-    elif (known[:SAMPLE] == np.round(known[:SAMPLE])).all():
+    elif (known[:SEEN_CELLS] == np.round(known[:SEEN_CELLS])).all():
         values = len(np.unique(known))
         if values <= FEW_VALUES:
             kind, guess = "code", f"{values} whole numbers: leave it out if it is a code"
@@ -124,7 +124,7 @@ def texts(source: Original, table: Table, label: str | None) -> tuple[list[Colum
 
 
 def _text(name: str, cells: tuple[str, ...]) -> Column:
-    known = list(islice((cell.strip() for cell in cells if not is_missing(cell)), SAMPLE))
+    known = list(islice((cell.strip() for cell in cells if not is_missing(cell)), SEEN_CELLS))
     missing = sum(map(is_missing, cells)) / len(cells)
     if not known:
         return Column(name, "text", "without a value", False, False, missing)

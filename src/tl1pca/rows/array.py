@@ -20,7 +20,7 @@ _BLOCK_ENTRIES = 1 << 22, 1 << 26
 # Entries of the scores of a block: what is left of a pass beside the data.
 _SCORES_ENTRIES = 1 << 27
 # Columns of a sample up to which the host is faster than the launches of many small kernels.
-_HOST_COLUMNS = 256
+HOST_COLUMNS = 256
 
 
 class ArrayRows(Rows):
@@ -166,7 +166,7 @@ class ArrayRows(Rows):
         return float(np.max([float(end) for pair in ends for end in pair]))
 
     def subset_float64(self, index: Array) -> Rows:
-        if self.shape[1] <= _HOST_COLUMNS:
+        if self.shape[1] <= HOST_COLUMNS:
             return super().subset_float64(index)
         few = self.subset(index)
         return ArrayRows(double(few._centered(slice(None))))

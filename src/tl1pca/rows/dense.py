@@ -28,11 +28,11 @@ _CACHED_BYTES = 1 << 19
 _UNPACKED_PRODUCT = 950_000
 # Entries of the data for each thread, at least, and the most threads: beyond, memory is the limit,
 # and the interpreter, which lets one thread at a time through to the next product.
-_THREADED_ENTRIES, _MOST_THREADS = 1 << 20, 8
+THREADED_ENTRIES, _MOST_THREADS = 1 << 20, 8
 # With more threads than two, blocks are so many times as long: fewer visits to the interpreter.
 _LONGER = 8
 # Columns up to which a decomposition is worth no second thread.
-_NARROW_COLUMNS = 500
+NARROW_COLUMNS = 500
 
 
 class DenseRows(Rows):
@@ -133,7 +133,7 @@ class DenseRows(Rows):
                 C += A.T @ A  # one array twice: BLAS computes half of it
             return [C]
 
-        if self.shape[1] > _NARROW_COLUMNS:  # one, with the threads of BLAS: many would be large
+        if self.shape[1] > NARROW_COLUMNS:  # one, with the threads of BLAS: many would be large
             return work(self._blocks(max(256, _BLOCK_ENTRIES // self.shape[1])))[0]
         return sum(part for (part,) in _spread(work, self._blocks(), self.shape))
 
@@ -158,7 +158,7 @@ class DenseRows(Rows):
 
     def threads(self) -> AbstractContextManager[None]:
         # Large products are shared here, by rows; what is left is small, but for wide decompositions.
-        small = self.shape[1] <= _NARROW_COLUMNS or self._X.size <= _THREADED_ENTRIES
+        small = self.shape[1] <= NARROW_COLUMNS or self._X.size <= THREADED_ENTRIES
         return one_thread() if small else nullcontext()
 
     def max_abs(self) -> float:
@@ -242,7 +242,7 @@ class DenseRows(Rows):
 
 def _workers(shape: tuple[int, int]) -> int:
     """Threads for a pass over so many entries, within what cores and the usual variables allow."""
-    worth = min(_MOST_THREADS, shape[0] * shape[1] // _THREADED_ENTRIES)
+    worth = min(_MOST_THREADS, shape[0] * shape[1] // THREADED_ENTRIES)
     return 1 if worth <= 1 else min(worth, _allowed())
 
 

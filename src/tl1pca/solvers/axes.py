@@ -13,20 +13,21 @@ from scipy import linalg
 from .._arrays import asarray_like, namespace, to_numpy
 from .._threads import one_thread
 from ..geometry import orthonormalize
+from ..linear import leading_eigenpairs
 from ..rows import Rows
+from ..rows.array import HOST_COLUMNS
+from ..rows.dense import NARROW_COLUMNS
 from ..statistics import subsample
 
 Array = NDArray[Any]
 
 
-#: Columns of a subspace iteration beyond the axes wanted, and most multiplications before a decomposition.
-OVERSAMPLED, MULTIPLIED = 20, 40
-#: Columns of a scatter up to which the host is faster than a device, and one thread than many.
-HOST_COLUMNS, NARROW_COLUMNS = 256, 512
+#: Columns of a subspace iteration beyond the axes wanted.
+OVERSAMPLED = 20
+#: Multiplications by such a block that find the axes of most spectra.
+MULTIPLIED = 20
 #: Residual of an axis at which it is found, as a share of the largest eigenvalue.
 SETTLED = 1e-11
-#: Logarithm of the most that one filter may enlarge the first axis over the others.
-MOST_GROWTH = 18.0
 
 
 def principal_axes(rows: Rows, n_axes: int, weights: Array | None = None) -> Array:
@@ -78,32 +79,24 @@ def _equal_lengths(rows: Rows) -> Any:
     return rows.map(weight, rows.norms())
 
 
-def scatter_axes(
-    C: Array, n_axes: int, rough: bool = False, start: Array | None = None
-) -> tuple[Array, Array]:
+def scatter_axes(C: Array, n_axes: int) -> tuple[Array, Array]:
     """Leading eigenvalues and eigenvectors of a scatter matrix as NumPy arrays, largest first.
 
-    A few axes of a large matrix come from subspace iteration, from the columns
-    of `start` where some are known, if that converges, or as far as it came
-    where rough ones will do.
+    A few axes of a large matrix come from subspace iteration, if that converges.
     """
     d = C.shape[0]
-    C = to_numpy(C) if d <= HOST_COLUMNS else C
-    if d > 4 * (n_axes + OVERSAMPLED):
-        block = asarray_like(_block(d, n_axes, start), C)
-        values, axes, error = _subspace_iteration(lambda Q: C @ Q, block, n_axes, 5 if rough else MULTIPLIED)
-        if rough or error <= SETTLED * float(values[0]):
-            return values[:n_axes], axes[:, :n_axes]
-    # All axes take less time than more than an eighth of them alone.
-    first = 0 if 8 * n_axes > d else d - n_axes
-    with one_thread() if d <= NARROW_COLUMNS else nullcontext():
-        values, axes = linalg.eigh(
-            to_numpy(C),
-            subset_by_index=[first, d - 1] if first else None,
-            check_finite=False,
-            driver="evr" if first else "evd",
+    if most := _affordable(d, n_axes):
+        values, axes, error = _subspace_iteration(
+            lambda Q: C @ Q, asarray_like(_block(d, n_axes), C), n_axes, most
         )
-    return values[::-1][:n_axes], np.ascontiguousarray(axes[:, ::-1][:, :n_axes])
+        if error <= SETTLED * float(values[0]):
+            return values[:n_axes], axes[:, :n_axes]
+    if not isinstance(C, np.ndarray) and d > HOST_COLUMNS:
+        values, axes = namespace(C).linalg.eigh(C)
+        leading = to_numpy(axes[:, max(0, d - n_axes) :])[:, ::-1]  # no more than these comes to the host
+        return to_numpy(values)[::-1][:n_axes], np.ascontiguousarray(leading)
+    with one_thread() if d <= NARROW_COLUMNS else nullcontext():
+        return leading_eigenpairs(to_numpy(C), n_axes)
 
 
 def symmetric_axes(C: Array) -> tuple[Array, Array]:
@@ -115,12 +108,11 @@ def symmetric_axes(C: Array) -> tuple[Array, Array]:
     return to_numpy(values), to_numpy(axes)
 
 
-def row_axes(A: Array, n_axes: int, start: Array | None = None) -> tuple[Array, Array]:
+def row_axes(A: Array, n_axes: int) -> tuple[Array, Array]:
     """`scatter_axes` of A'A for rows A (n, d) in memory: for few axes of many columns it is never formed."""
     n, d = A.shape
-    if min(n, d) > 4 * (n_axes + OVERSAMPLED):
-        block = _block(d, n_axes, start)
-        values, axes, error = _subspace_iteration(lambda Q: A.T @ (A @ Q), block, n_axes, MULTIPLIED)
+    if most := _affordable(min(n, d) // 2, n_axes):  # the rows are multiplied twice
+        values, axes, error = _subspace_iteration(lambda Q: A.T @ (A @ Q), _block(d, n_axes), n_axes, most)
         if error <= SETTLED * float(values[0]):
             return values[:n_axes], axes[:, :n_axes]
     if d > n:
@@ -129,22 +121,29 @@ def row_axes(A: Array, n_axes: int, start: Array | None = None) -> tuple[Array, 
     return scatter_axes(A.T @ A, n_axes)
 
 
-def port_axes(rows: Rows, weights: Any, n_axes: int, start: Array | None = None) -> tuple[Array, Array]:
+def port_axes(rows: Rows, weights: Any, n_axes: int) -> tuple[Array, Array]:
     """`scatter_axes` of weighted rows of more columns than a scatter has room for, by products alone."""
 
     def apply(Q: Array) -> Array:
         return rows.pullback(rows.map(lambda t, w: t * w[:, None], rows.project(Q), weights))
 
-    block = rows.asarray(_block(rows.shape[1], n_axes, start))
-    values, axes, _ = _subspace_iteration(apply, block, n_axes, MULTIPLIED)
+    block = rows.asarray(_block(rows.shape[1], n_axes))
+    values, axes, _ = _subspace_iteration(apply, block, n_axes, 2 * MULTIPLIED)
     return values[:n_axes], axes[:, :n_axes].astype(np.float64)
 
 
-def _block(d: int, n_axes: int, start: Array | None) -> Array:
-    """Columns that a subspace iteration starts from: those known, and enough others."""
-    known = np.zeros((d, 0)) if start is None else start
-    others = np.random.RandomState(0).standard_normal((d, max(n_axes + OVERSAMPLED - known.shape[1], 0)))
-    return np.hstack([known, others / np.sqrt(d)])
+def _affordable(size: int, n_axes: int) -> int:
+    """Multiplications that take no longer than a decomposition; none if too few of them to find the axes.
+
+    As many as multiply by no more columns in all than a matrix of this size has.
+    """
+    most = size // (n_axes + OVERSAMPLED)
+    return most if most >= MULTIPLIED else 0
+
+
+def _block(d: int, n_axes: int) -> Array:
+    """Columns that a subspace iteration starts from: as many as axes are wanted, and enough others."""
+    return np.random.RandomState(0).standard_normal((d, n_axes + OVERSAMPLED)) / np.sqrt(d)
 
 
 def _subspace_iteration(
@@ -157,7 +156,8 @@ def _subspace_iteration(
     where powers get nowhere, is told apart as well.
     """
     Q, done, degree = orthonormalize(Q), 0, 2
-    settled = max(SETTLED, 10.0 * float(namespace(Q).finfo(Q.dtype).eps))
+    eps = float(namespace(Q).finfo(Q.dtype).eps)
+    settled = max(SETTLED, 10.0 * eps)
     while True:
         image, done = apply(Q), done + 1
         values, turn = np.linalg.eigh(to_numpy(Q.T @ image))
@@ -167,10 +167,10 @@ def _subspace_iteration(
         error = float(np.sqrt(np.einsum("ij,ij->j", rest, rest).max(initial=0.0)))
         if error <= settled * float(values[0]) or done >= most:
             return values, to_numpy(Q), error
-        # The largest eigenvalue must not outgrow the others beyond what their digits survive.
+        # The first axis must not outgrow the others by more than half of their digits.
         half = 0.5 * max(float(values[-1]), 1e-12 * float(values[0]))
         growth = float(np.arccosh(max(float(values[0]) / half - 1.0, 1.0 + 1e-9)))
-        degree = int(np.clip(MOST_GROWTH / growth, 1, degree))
+        degree = int(np.clip(-0.5 * np.log(eps) / growth, 1, degree))
         before, Q = Q, image / half - Q
         for _ in range(degree - 1):
             before, Q, done = Q, 2.0 * (apply(Q) / half - Q) - before, done + 1

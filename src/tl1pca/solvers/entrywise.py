@@ -35,8 +35,8 @@ SMOOTHING = np.geomspace(1.0, 1e-10, 104)
 #: Entries beyond this many column medians of |x| are pulled in before the SVD of the start; low on purpose,
 #: as only directions are needed from that SVD.
 CLIP = 2.0
-#: Variables per block LP: merging shares the fixed cost of a HiGHS call, but simplex is worse than linear.
-LP_SIZE = 3000
+#: Variables of a linear program: as many as memory takes, which share the fixed cost of a call of HiGHS.
+LP_VARIABLES = 1 << 16
 #: An error below this share of the sum of |X| is rounding.
 ROUNDING = 1e-12
 
@@ -315,7 +315,7 @@ def _lad(targets: Array, design: Array, weights: Array) -> Array:
     design_size = _divisor(np.max(np.abs(design), axis=0))
     target_size = _divisor(np.max(np.abs(targets) * (weights > 0), axis=1, keepdims=True))
     costs, bounds = -targets / target_size, weights / _divisor(np.max(weights, axis=1, keepdims=True))
-    block, step = sparse.csc_array((design / design_size).T), max(1, LP_SIZE // p)
+    block, step = sparse.csc_array((design / design_size).T), max(1, LP_VARIABLES // p)
     for first in range(0, q if m else 0, step):
         rows = slice(first, first + step)
         cost, bound = costs[rows].ravel(), bounds[rows].ravel()

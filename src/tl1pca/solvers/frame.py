@@ -20,6 +20,7 @@ from scipy.fft import dct
 from ..geometry import largest_entry_signs, polar
 from ..objectives import Dispersion, Evaluation, evaluated
 from ..rows import as_rows
+from ..rows.dense import THREADED_ENTRIES
 from ..statistics import subsample
 from .axes import symmetric_axes
 from .base import Solution, solution
@@ -27,12 +28,8 @@ from .quasi_newton import Evaluate, elliptical, quasi_newton, uniform
 
 Array = NDArray[Any]
 
-#: Relative increase at which turning inside the span stops, and its most steps.
-ROTATION_TOL, ROTATION_STEPS = 3e-6, 100
-#: Rows whose scores decide the rotation, at most, and how many of them are summed by one thread.
-ROTATION_ROWS, PART_ROWS = 200_000, 20_000
-#: One row in so many tells the way to begin with.
-FIRST_PART = 8
+#: Scores in memory that decide the rotation, at most: from fewer, the frame takes more passes over all rows.
+ROTATION_SCORES = 1 << 22
 
 
 def frame_ascent(objective: Dispersion, n_columns: int, tol: float, max_iter: int) -> Solution:
@@ -58,7 +55,7 @@ def frame_ascent(objective: Dispersion, n_columns: int, tol: float, max_iter: in
     if values[-1] <= 0:
         return solution(W, [0.0], True)
     if n_columns > 1:
-        W = polar(W @ _rotation(objective, W))
+        W = polar(W @ _rotation(objective, W, tol, max_iter))
     found = quasi_newton(partial(evaluated, objective), W, elliptical(values, axes), tol, max_iter)
     return solution(found.end.W, list(found.path), found.converged)
 
@@ -76,10 +73,10 @@ def _in_parts(parts: Sequence[Dispersion]) -> Evaluate:
     return evaluate
 
 
-def _rotation(objective: Dispersion, axes: Array) -> Array:
+def _rotation(objective: Dispersion, axes: Array, tol: float, max_iter: int) -> Array:
     """Rotation (k, k) of the axes to a higher frame of their span; scores in single precision."""
     rows = objective.rows
-    few = subsample(rows.shape[0], ROTATION_ROWS)
+    few = subsample(rows.shape[0], ROTATION_SCORES // axes.shape[1])
     T, weights, factor = rows.single_scores(rows.project(rows.asarray(axes)), few)
     operator = objective.operator.rescaled(factor)
 
@@ -87,16 +84,11 @@ def _rotation(objective: Dispersion, axes: Array) -> Array:
         return Dispersion(as_rows(T[block, :], None if weights is None else weights[block]), operator)
 
     # A long way among maxima of noise: the sums must not depend on how many threads there are.
-    n, step = T.shape[0], PART_ROWS if isinstance(T, np.ndarray) else T.shape[0]
-    parts = [scores(slice(i, min(i + step, n))) for i in range(0, n, step)]
+    n, step = T.shape[0], THREADED_ENTRIES // T.shape[1] if isinstance(T, np.ndarray) else T.shape[0]
+    evaluate = _in_parts([scores(slice(i, min(i + step, n))) for i in range(0, n, step)])
     still = np.eye(axes.shape[1])
     R = np.asarray(dct(still, norm="ortho"))  # cosines share the variance among the columns
-    for some, tol in (([scores(slice(0, None, FIRST_PART))], 10 * ROTATION_TOL), (parts, ROTATION_TOL)):
-        evaluate = _in_parts(some)
-        found = quasi_newton(evaluate, R, uniform, tol, ROTATION_STEPS, window=2).end
-        if found.value <= evaluate(still).value * (
-            1.0 + ROTATION_TOL
-        ):  # as for p >= 2: the axes are the frame
-            return still.astype(axes.dtype)
-        R = found.W
-    return R.astype(axes.dtype)
+    found = quasi_newton(evaluate, R, uniform, tol, max_iter, window=2).end
+    # As for p >= 2: the axes are the frame.
+    stays = found.value <= evaluate(still).value * (1.0 + tol)
+    return (still if stays else found.W).astype(axes.dtype)

@@ -35,7 +35,7 @@ FRINGE = 0.01
 #: beyond a tight core. A majority between the rows of a foreign line comes near to 1.3 by chance.
 CORE = 1.5
 #: Rows up to which the number of directions grows as the rows become fewer, and how often it may double.
-FEW_ROWS, MOST_DIRECTIONS = 1000, 4
+MORE_BELOW, MOST_DIRECTIONS = 1000, 4
 #: Seed of the permutations that give the pairs.
 DRAW = 0
 
@@ -79,7 +79,7 @@ def least_outlying(X: Array, count: int, n_directions: int, tol: float) -> Array
     ndarray of int of shape (at least count,)
     """
     n = len(X)
-    many = int(n_directions * min(max(FEW_ROWS / n, 1.0), MOST_DIRECTIONS))
+    many = int(n_directions * min(max(MORE_BELOW / n, 1.0), MOST_DIRECTIONS))
     pairs, rows = pair_directions(X, many, tol), np.arange(n)
     n_axes = max(1, min(X.shape[1], n // 5, 100))
     for _ in range(6):  # fresh moments of what is left
@@ -237,9 +237,9 @@ def _principal(A: Array, n_axes: int) -> tuple[Array, Array]:
     n, d = A.shape
     n_axes = min(n_axes, n, d)
     if d <= n:
-        values, axes = scatter_axes(A.T @ A, n_axes, rough=True)
+        values, axes = scatter_axes(A.T @ A, n_axes)
     else:
-        values, U = scatter_axes(A @ A.T, n_axes, rough=True)
+        values, U = scatter_axes(A @ A.T, n_axes)
         axes = np.linalg.qr(A.T @ U)[0]
     return np.maximum(values, 0.0) / n, axes
 

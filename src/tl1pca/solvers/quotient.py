@@ -38,8 +38,6 @@ ROUGH_STEPS, ROUGH_GAIN = 10, 1e-4
 N_RIDGE = 6
 #: Starts that are ascended at the first widths, and those that go on.
 N_STARTS, N_ROUGH, N_KEPT = 6, 2, 2
-#: The shift grows by this factor from its least share of the bound.
-GROWTH, LEAST_SHIFT = 4.0, 1e-3
 #: Vertices drawn as starts, and the work in cubes of the dimension that they may take.
 N_VERTICES, VERTEX_WORK = 200, 1 << 22
 
@@ -80,7 +78,7 @@ class QuotientAscent(Solver):
     def solve(
         self, objective: Quotient, start: Start | None = None, n_directions: int = 1, rng: Rng = None
     ) -> Solution:
-        problem, V = _Problem.of(objective)
+        problem, V = _TwoSets.of(objective)
         if start is None:
             candidates = problem.starts(np.random.RandomState(0) if rng is None else rng)
         else:
@@ -108,7 +106,7 @@ class QuotientAscent(Solver):
 class _Climb:
     """One start on its way up."""
 
-    def __init__(self, problem: _Problem, w: Array):
+    def __init__(self, problem: _TwoSets, w: Array):
         self.problem, self.w, self.best, self.done = problem, w, w, False
         #: The best quotient so far, without smoothing.
         self.path = [float(problem.quotient(w[:, None])[0])]
@@ -134,7 +132,7 @@ class _Climb:
 
 
 @dataclass(frozen=True)
-class _Problem:
+class _TwoSets:
     """The two sets of rows in a basis of their span, with their weights."""
 
     above: Array
@@ -145,7 +143,7 @@ class _Problem:
     ridge: float
 
     @classmethod
-    def of(cls, objective: Quotient) -> tuple[_Problem, Array]:
+    def of(cls, objective: Quotient) -> tuple[_TwoSets, Array]:
         (B, v), (S, u) = (_rows(part.rows) for part in (objective.above, objective.below))
         _, s, Vt = linalg.svd(np.vstack([B, S]) if objective.ridge else S, full_matrices=False)
         V = Vt[s > 1e-10 * s.max(initial=0.0)].T
@@ -196,15 +194,12 @@ class _Problem:
         d, Q = linalg.eigh((self.below.T * weight) @ self.below)
         kappa = 0.0 if self.operator.convex else -float(np.max(self.operator.curvature(np.zeros(1))))
         bound = kappa * float(self.v @ (self.above**2).sum(axis=1))
-        shift = 0.0
-        while True:
+        for shift in (0.0, bound):  # nearly all steps ascend without it, and with the bound all do
             new = Q @ sphere_maximizer(Q.T @ (G + shift * w), d)
             reached = self.smoothed_quotient(new, h)
             if reached >= value:
                 return new, reached
-            if shift >= bound:
-                return w, value
-            shift = min(bound, GROWTH * shift or LEAST_SHIFT * bound)
+        return w, value
 
     def vertex(self, w: Array) -> Array:
         """The direction at which the rows below that are nearest to their kink vanish."""

@@ -30,8 +30,8 @@ RIVAL_SHARE = 0.2
 DOUBT = 0.5
 #: Rows that a fit needs for each component.
 MEANINGFUL = 10
-#: Rows in the sample, in multiples of the rows of a warm-up.
-SAMPLE = 4
+#: Warm-ups whose rows the sample holds.
+WARM_UPS = 4
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class State:
         How many were put there since it was emptied.
     reserve_votes : float
         The same number, fading.
-    sample : ndarray of shape (SAMPLE m, d)
+    sample : ndarray of shape (WARM_UPS m, d)
         Rows of what is remembered, each as likely as any other; the first
-        ``min(n_seen, SAMPLE m)`` of the array.
+        ``min(n_seen, WARM_UPS m)`` of the array.
     vain : float
         How often the model in use was doubted in vain, fading. The fits of a
         block take longer than to learn from it, so that it is not doubted in
@@ -74,7 +74,7 @@ class State:
 def new_state(model: Model, rows: Array, n_reserve: int) -> State:
     """The state after a warm-up, with room for `n_reserve` rejected rows."""
     n, d = rows.shape
-    sample = np.zeros((SAMPLE * n_reserve, d))
+    sample = np.zeros((WARM_UPS * n_reserve, d))
     sample[:n] = rows
     empty = np.zeros((n_reserve, d))
     return State(model, _none(model), empty, 0, 0.0, sample, 0.0, n, n - round(model.votes))

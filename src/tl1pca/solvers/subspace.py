@@ -30,7 +30,7 @@ Array = NDArray[Any]
 
 #: The plane starts from this share of the trusted rows, the least outlying ones.
 START_SHARE = 0.6
-#: Rounds of concentration, and of reweighting.
+#: Most rounds of concentration, which settles after a few, and rounds of reweighting.
 CONCENTRATIONS, REWEIGHTINGS = 15, 2
 #: Share of the rows whose change is too small for another round of concentration.
 SETTLED = 0.01
@@ -171,7 +171,7 @@ def fit_subspace(
     else:
         fitted = assess(rows, plane, inner, None, count, tol, balls).keep
     if reweight:
-        plane = weighted_plane(rows, fitted, q, muted, plane.W)
+        plane = weighted_plane(rows, fitted, q, muted)
     found = assess(rows, plane, inner, fitted, count, tol, balls)
     cutoffs = _cutoffs(rows, found, fitted, count, tol)
     plane = weighted_plane(rows, fitted, k) if muted.any() else first_axes(found.plane, k)
