@@ -110,6 +110,27 @@ def test_multiplications_of_a_subspace_iteration():
     assert multiplications(np.append(1e8, np.arange(199.0, 0.0, -1.0)), 5) <= 60
 
 
+@pytest.mark.parametrize("shape", [(500, 400), (400, 500)])
+def test_axes_that_are_nearly_known_are_polished(shape, monkeypatch):
+    """In a few multiplications instead of a decomposition."""
+    rng = np.random.default_rng(3)
+    A = rng.normal(size=shape) * np.append([9.0, 8.0, 7.0], np.ones(shape[1] - 3))
+    near = eigenvectors(A.T @ A, 3) + 1e-4 * rng.normal(size=(shape[1], 3))
+    done = []
+    iterate = module._subspace_iteration
+
+    def counted(apply, *others):
+        return iterate(lambda Q: done.append(1) or apply(Q), *others)
+
+    monkeypatch.setattr(module, "_subspace_iteration", counted)
+    same_axes(row_axes(A, 3)[1], eigenvectors(A.T @ A, 3))
+    assert not done  # so few columns are decomposed
+    values, axes = row_axes(A, 3, near)
+    same_axes(axes, eigenvectors(A.T @ A, 3))
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(A.T @ A)[::-1][:3], rtol=1e-9)
+    assert 0 < len(done) <= 6
+
+
 @pytest.mark.parametrize("shape", [(300, 200), (200, 300), (1000, 950)])
 def test_axes_of_rows_and_of_the_port_are_those_of_the_scatter(shape):
     rng = np.random.default_rng(6)
@@ -237,7 +258,7 @@ def test_a_scatter_of_many_columns_is_decomposed_on_its_device(d, on_host, decom
 
 def test_the_block_of_an_iteration():
     """Twenty columns more than axes are wanted, with a length of about one."""
-    block = module._block(50, 3)
+    block = module._block(50, 3, None)
     assert block.shape == (50, 23)
     np.testing.assert_allclose(np.linalg.norm(block, axis=0), 1.0, atol=0.4)
 

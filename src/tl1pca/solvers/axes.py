@@ -26,6 +26,8 @@ Array = NDArray[Any]
 OVERSAMPLED = 20
 #: Multiplications by such a block that find the axes of most spectra.
 MULTIPLIED = 20
+#: The same where the axes are nearly known.
+POLISHED = 4
 #: Residual of an axis at which it is found, as a share of the largest eigenvalue.
 SETTLED = 1e-11
 
@@ -79,16 +81,16 @@ def _equal_lengths(rows: Rows) -> Any:
     return rows.map(weight, rows.norms())
 
 
-def scatter_axes(C: Array, n_axes: int) -> tuple[Array, Array]:
+def scatter_axes(C: Array, n_axes: int, start: Array | None = None) -> tuple[Array, Array]:
     """Leading eigenvalues and eigenvectors of a scatter matrix as NumPy arrays, largest first.
 
-    A few axes of a large matrix come from subspace iteration, if that converges.
+    A few axes of a large matrix come from subspace iteration, if that converges: it goes out from
+    `start` where the axes are nearly known.
     """
     d = C.shape[0]
-    if most := _affordable(d, n_axes):
-        values, axes, error = _subspace_iteration(
-            lambda Q: C @ Q, asarray_like(_block(d, n_axes), C), n_axes, most
-        )
+    if most := _affordable(d, n_axes, start):
+        block = asarray_like(_block(d, n_axes, start), C)
+        values, axes, error = _subspace_iteration(lambda Q: C @ Q, block, n_axes, most)
         if error <= SETTLED * float(values[0]):
             return values[:n_axes], axes[:, :n_axes]
     if not isinstance(C, np.ndarray) and d > HOST_COLUMNS:
@@ -108,11 +110,12 @@ def symmetric_axes(C: Array) -> tuple[Array, Array]:
     return to_numpy(values), to_numpy(axes)
 
 
-def row_axes(A: Array, n_axes: int) -> tuple[Array, Array]:
+def row_axes(A: Array, n_axes: int, start: Array | None = None) -> tuple[Array, Array]:
     """`scatter_axes` of A'A for rows A (n, d) in memory: for few axes of many columns it is never formed."""
     n, d = A.shape
-    if most := _affordable(min(n, d) // 2, n_axes):  # the rows are multiplied twice
-        values, axes, error = _subspace_iteration(lambda Q: A.T @ (A @ Q), _block(d, n_axes), n_axes, most)
+    if most := _affordable(min(n, d) // 2, n_axes, start):  # the rows are multiplied twice
+        block = _block(d, n_axes, start)
+        values, axes, error = _subspace_iteration(lambda Q: A.T @ (A @ Q), block, n_axes, most)
         if error <= SETTLED * float(values[0]):
             return values[:n_axes], axes[:, :n_axes]
     if d > n:
@@ -121,29 +124,30 @@ def row_axes(A: Array, n_axes: int) -> tuple[Array, Array]:
     return scatter_axes(A.T @ A, n_axes)
 
 
-def port_axes(rows: Rows, weights: Any, n_axes: int) -> tuple[Array, Array]:
+def port_axes(rows: Rows, weights: Any, n_axes: int, start: Array | None = None) -> tuple[Array, Array]:
     """`scatter_axes` of weighted rows of more columns than a scatter has room for, by products alone."""
 
     def apply(Q: Array) -> Array:
         return rows.pullback(rows.map(lambda t, w: t * w[:, None], rows.project(Q), weights))
 
-    block = rows.asarray(_block(rows.shape[1], n_axes))
+    block = rows.asarray(_block(rows.shape[1], n_axes, start))
     values, axes, _ = _subspace_iteration(apply, block, n_axes, 2 * MULTIPLIED)
     return values[:n_axes], axes[:, :n_axes].astype(np.float64)
 
 
-def _affordable(size: int, n_axes: int) -> int:
+def _affordable(size: int, n_axes: int, start: Array | None) -> int:
     """Multiplications that take no longer than a decomposition; none if too few of them to find the axes.
 
     As many as multiply by no more columns in all than a matrix of this size has.
     """
     most = size // (n_axes + OVERSAMPLED)
-    return most if most >= MULTIPLIED else 0
+    return most if most >= (MULTIPLIED if start is None else POLISHED) else 0
 
 
-def _block(d: int, n_axes: int) -> Array:
-    """Columns that a subspace iteration starts from: as many as axes are wanted, and enough others."""
-    return np.random.RandomState(0).standard_normal((d, n_axes + OVERSAMPLED)) / np.sqrt(d)
+def _block(d: int, n_axes: int, start: Array | None) -> Array:
+    """Columns that a subspace iteration starts from: those that are known, and enough others."""
+    others = np.random.RandomState(0).standard_normal((d, n_axes + OVERSAMPLED)) / np.sqrt(d)
+    return others if start is None else np.hstack([start, others[:, start.shape[1] :]])
 
 
 def _subspace_iteration(

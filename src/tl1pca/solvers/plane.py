@@ -46,21 +46,23 @@ class Plane:
         return self.variances > 1e-20 * self.variances.max(initial=0.0)
 
 
-def weighted_plane(rows: Rows, weights: Any, k: int, muted: Array | None = None) -> Plane:
-    """Weighted mean and leading components of the weighted covariance.
+def weighted_plane(
+    rows: Rows, weights: Any, k: int, muted: Array | None = None, start: Array | None = None
+) -> Plane:
+    """Weighted mean and leading components of the weighted covariance, found from `start` where it is near.
 
     The columns in `muted` are left out of the components and added to the
     plane as axes without variance: what a row has there is not judged.
     """
     if rows.in_memory and rows.shape[0] <= MANY_ROWS and (muted is None or not muted.any()):
-        return _plane_at_hand(rows, weights, k)
+        return _plane_at_hand(rows, weights, k, start)
     mass = float(rows.total(double, weights))
     n_used = round(float(rows.total(lambda w: namespace(w).sign(w), weights)))
     mean = to_numpy(rows.pullback(weights)).astype(np.float64) / mass
     size = n_used / max(n_used - 1, 1) / mass
     if rows.shape[1] > rows.shape[0] and (muted is None or not muted.any()):
         Y = rows.shifted(rows.asarray(mean))
-        variances, W = port_axes(Y, weights, k)
+        variances, W = port_axes(Y, weights, k, start)
         total = float(Y.total(lambda r, w: double(r) ** 2 * w, Y.norms(), weights))
         return Plane(mean, W, size * np.maximum(variances, 0.0), n_used, size * total)
     C = double(rows.gram(weights)) / mass
@@ -68,7 +70,7 @@ def weighted_plane(rows: Rows, weights: Any, k: int, muted: Array | None = None)
     C = (C - home_mean[:, None] * home_mean) * (n_used / max(n_used - 1, 1))
     total = max(float(np.trace(to_numpy(C))), 0.0)
     if muted is None or not muted.any():
-        variances, W = scatter_axes(C, k)
+        variances, W = scatter_axes(C, k, start)
         return Plane(mean, W, np.maximum(variances, 0.0), n_used, total)
     S = to_numpy(C)[np.ix_(~muted, ~muted)]
     k = min(k, len(S))
@@ -78,7 +80,7 @@ def weighted_plane(rows: Rows, weights: Any, k: int, muted: Array | None = None)
     return Plane(mean, W, np.append(np.maximum(variances, 0.0), np.zeros(W.shape[1] - k)), n_used, total)
 
 
-def _plane_at_hand(rows: Rows, weights: Array, k: int) -> Plane:
+def _plane_at_hand(rows: Rows, weights: Array, k: int, start: Array | None) -> Plane:
     """`weighted_plane` of few rows in memory: those without weight are never touched."""
     used = np.flatnonzero(weights)
     A, v = rows.gather_rows(used), np.asarray(weights[used], dtype=np.float64)
@@ -89,7 +91,7 @@ def _plane_at_hand(rows: Rows, weights: Array, k: int) -> Plane:
     mean = (v @ A) / mass
     A = A - mean
     A *= np.sqrt(v / mass * (n_used / max(n_used - 1, 1)))[:, None]
-    variances, W = row_axes(A, k)
+    variances, W = row_axes(A, k, start)
     return Plane(mean, W, np.maximum(variances, 0.0), n_used, float(np.einsum("ij,ij->", A, A)))
 
 

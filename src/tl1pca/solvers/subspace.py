@@ -171,7 +171,7 @@ def fit_subspace(
     else:
         fitted = assess(rows, plane, inner, None, count, tol, balls).keep
     if reweight:
-        plane = weighted_plane(rows, fitted, q, muted)
+        plane = weighted_plane(rows, fitted, q, muted, plane.W)
     found = assess(rows, plane, inner, fitted, count, tol, balls)
     cutoffs = _cutoffs(rows, found, fitted, count, tol)
     plane = weighted_plane(rows, fitted, k) if muted.any() else first_axes(found.plane, k)
