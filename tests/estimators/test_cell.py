@@ -268,7 +268,7 @@ def test_narrow_tables_without_a_number_of_components():
     given = TL1CellPCA(pca.n_components_, random_state=0).fit(X)
     assert pca.cell_flags_[4, 4]
     assert pca.cell_flags_.mean() < 1.3 * given.cell_flags_.mean()
-    np.testing.assert_allclose(pca.cell_scales_, given.cell_scales_, rtol=0.3)
+    np.testing.assert_allclose(pca.cell_scales_, given.cell_scales_, rtol=0.4)
 
 
 def with_column(x, seed=0, n=600):
