@@ -156,7 +156,7 @@ def solve_scores(deviations: Array, weights: Array, V: Array, prior: Array | flo
     return np.linalg.solve(A, ((weights * deviations) @ V)[..., None])[..., 0]
 
 
-def residual_variances(weights: Array, V: Array) -> Array:
+def residual_variances(weights: Array, V: Array, prior: Array | float = RIDGE) -> Array:
     """Variance of the residual of every cell, where that of its noise is one.
 
     A cell in the fit of its row draws the fit toward itself; one left out meets the error of the fit on top
@@ -165,7 +165,7 @@ def residual_variances(weights: Array, V: Array) -> Array:
     k = V.shape[1]
     i, j = np.triu_indices(k)
     A = _symmetric(weights @ _pairs(V), k)
-    A[:, range(k), range(k)] += RIDGE
+    A[:, range(k), range(k)] += prior
     inverse = np.linalg.inv(A)[:, i, j] * np.where(i == j, 1.0, 2.0)
     usual = (weights * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), RIDGE)
     return np.maximum(1.0 + (usual[:, None] - 2.0 * weights) * (inverse @ _pairs(V).T), LEAST_VARIANCE)
@@ -278,6 +278,18 @@ def _row_scale(cells: Cells, plane: CellPlane, U: Array, rows: Array) -> float:
 
 
 # ---------------------------------------------------------------- rows for a plane that is given
+def held_scores(mask: Array, variances: Array, held: int = 0) -> Array:
+    """What holds the scores of each row in the end: the inverse of their variances, or next to nothing.
+
+    The last `held` scores are always held. So are all scores of a row with gaps that has at most two cells
+    for each, which may hardly say anything of some direction, and would be fitted by scores that no row has.
+    """
+    prior = np.clip(1.0 / np.maximum(variances, 1e-12), RIDGE, 1e6)
+    seen, k = mask.sum(axis=1), len(variances) - held
+    few = (seen < mask.shape[1]) & (seen <= 2 * k)
+    return np.where(few[:, None] | (np.arange(len(variances)) >= k), prior, RIDGE)
+
+
 def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
     """Scores of rows with bad and missing cells, for a given plane.
 
@@ -285,7 +297,7 @@ def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
     off have little to say; then the Tl1 loss from a width of three times the
     final one down to it, so that 40 % of bad cells in a row cannot win. Up to
     there the scores are held by their variances, or few cells could explain
-    a bad one by scores that no row has; the last `held` scores are held to the end.
+    a bad one by scores that no row has; some are to the end (`held_scores`).
     """
     deviations, mask = cells.values - plane.center, cells.mask
     prior = np.clip(1.0 / np.maximum(plane.variances, 1e-12), RIDGE, 1e6)
@@ -296,7 +308,7 @@ def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
     for width in (3.0, 2.0, 1.4, 1.0):
         W = CellLoss.cell_weights((deviations - U @ plane.V.T) / width, mask)[0]
         U = solve_scores(deviations, W, plane.V, prior)
-    moving, prior[: len(prior) - held] = np.arange(len(U)), RIDGE
+    moving, prior = np.arange(len(U)), held_scores(mask, plane.variances, held)
     for _ in range(300):  # few rows need more than ten
         W = CellLoss.cell_weights(deviations - U[moving] @ plane.V.T, mask)[0]
         new = solve_scores(deviations, W, plane.V, prior)
@@ -305,8 +317,14 @@ def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
         still = change > SETTLED * (1.0 + np.abs(new).max(axis=1, initial=0.0))
         if not still.any():
             break
-        moving, deviations, mask = moving[still], deviations[still], mask[still]
+        moving, deviations, mask, prior = moving[still], deviations[still], mask[still], prior[still]
     return U
+
+
+def judge_cells(cells: Cells, plane: CellPlane, held: int = 0) -> CellAssessment:
+    """Robust scores of rows, and what these say of their cells."""
+    prior = held_scores(cells.mask, plane.variances, held)
+    return assess_cells(cells, plane, robust_scores(cells, plane, held), CELL_CUTOFF, prior)
 
 
 @dataclass(frozen=True)
@@ -335,8 +353,10 @@ class CellAssessment:
         )
 
 
-def assess_cells(cells: Cells, plane: CellPlane, U: Array, cutoff: float) -> CellAssessment:
-    """Residuals, weights and flags of the cells of rows with the given scores.
+def assess_cells(
+    cells: Cells, plane: CellPlane, U: Array, cutoff: float, prior: Array | float = RIDGE
+) -> CellAssessment:
+    """Residuals, weights and flags of the cells of rows with the given scores, which `prior` held.
 
     The few cells that a bad row may have on the plane do not tell where the others should be, and would
     excuse any residual: where most cells disagree with the fit, all are taken as a part of it.
@@ -345,5 +365,5 @@ def assess_cells(cells: Cells, plane: CellPlane, U: Array, cutoff: float) -> Cel
     W = CellLoss.cell_weights(R, cells.mask)[0]
     agree = 2 * (cells.mask & (np.abs(R) <= CELL_WIDTH)).sum(axis=1) >= cells.mask.sum(axis=1)
     fitted = np.where(agree[:, None], W, cells.mask)
-    R = np.where(cells.mask, R / np.sqrt(residual_variances(fitted, plane.V)), 0.0)
+    R = np.where(cells.mask, R / np.sqrt(residual_variances(fitted, plane.V, prior)), 0.0)
     return CellAssessment(U, R, W, np.abs(R) > cutoff)
