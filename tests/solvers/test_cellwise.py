@@ -328,6 +328,22 @@ def test_scores_are_settled(held):
         np.testing.assert_allclose(slope[:, 2], U[:, 2] / 2.0, atol=1e-3)
 
 
+@pytest.mark.parametrize("k", [1, 2, 7, cellwise.FEW, cellwise.FEW + 1])
+@pytest.mark.parametrize("prior", ["one", "each", "rows"])
+def test_scores_of_all_rows_solve_their_own_systems(k, prior):
+    rng = np.random.default_rng(k)
+    V, W = np.linalg.qr(rng.normal(size=(40, k)))[0], rng.uniform(size=(30, 40))
+    W[0], W[1, 1:] = 0.0, 0.0  # rows that say nothing, or next to nothing
+    Y = rng.normal(size=(30, 40))
+    held = {"one": 1e-10, "each": rng.uniform(size=k), "rows": rng.uniform(size=(30, k))}[prior]
+    before = W.copy(), Y.copy()
+    found = solve_scores(Y, W, V, held)
+    np.testing.assert_array_equal((W, Y), before)
+    for u, w, y, more in zip(found, W, Y, np.broadcast_to(held, (30, k))):
+        A = (V.T * w) @ V + np.diag(more)
+        np.testing.assert_allclose(A @ u, V.T @ (w * y), atol=1e-9)
+
+
 def test_scores_that_few_cells_say_little_of_are_held():
     """A row with gaps and at most two cells for each score, and the last scores of all rows."""
     mask = np.ones((5, 6), dtype=bool)

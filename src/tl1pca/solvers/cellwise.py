@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ BLOCK = 1 << 16
 CELL_CUTOFF = float(ndtri(0.9995))
 #: Deviations beyond which a cell is as far as anything can be: its square is still a number.
 REACH = 1e100
+#: Number of scores up to which the small systems of all rows are solved step by step at once.
+FEW = 24
 #: Keeps the scores of a row that says nothing about some direction at zero there.
 RIDGE = 1e-10
 #: Change of the scores of a row, relative to their size, at which they are settled.
@@ -134,14 +137,20 @@ class CellFit:
 
 
 # ---------------------------------------------------------------- all small least squares at once
+@lru_cache
+def _upper(k: int) -> tuple[Array, Array]:
+    """Rows and columns of the upper triangle, in the order of rows."""
+    return np.triu_indices(k)
+
+
 def _pairs(V: Array) -> Array:
-    i, j = np.triu_indices(V.shape[1])
+    i, j = _upper(V.shape[1])
     return V[:, i] * V[:, j]
 
 
 def _symmetric(flat: Array, k: int) -> Array:
     """Matrices (n, k, k) from their upper triangles (n, k(k+1)/2)."""
-    i, j = np.triu_indices(k)
+    i, j = _upper(k)
     A = np.empty((len(flat), k, k))
     A[:, i, j] = flat
     A[:, j, i] = flat
@@ -150,10 +159,39 @@ def _symmetric(flat: Array, k: int) -> Array:
 
 def solve_scores(deviations: Array, weights: Array, V: Array, prior: Array | float = RIDGE) -> Array:
     """Weighted least squares scores of every row, (n, k), `prior` added to the diagonals."""
-    k = V.shape[1]
-    A = _symmetric(weights @ _pairs(V), k)
-    A[:, range(k), range(k)] += prior
-    return np.linalg.solve(A, ((weights * deviations) @ V)[..., None])[..., 0]
+    k, right = V.shape[1], V.T @ (weights * deviations).T
+    if k > FEW:
+        A = _symmetric(weights @ _pairs(V), k)
+        A[:, range(k), range(k)] += prior
+        return np.linalg.solve(A, right.T[..., None])[..., 0]
+    flat, first = _pairs(V).T @ weights.T, np.flatnonzero(np.equal(*_upper(k)))
+    flat[first] += np.atleast_2d(prior).T  # of all scores alike, of each, or of each of each row
+    _eliminate([flat[i : i + k - r] for r, i in enumerate(first)], right)
+    return right.T
+
+
+def _eliminate(upper: list[Array], right: Array) -> None:
+    """Solve n positive definite systems of k unknowns at once, in place.
+
+    Each step is one on vectors of length n: for few unknowns several times as fast as a solver that
+    takes one small system after the other.
+
+    Parameters
+    ----------
+    upper : list of k ndarray of shape (k, n), (k - 1, n), ..., (1, n)
+        Rows of the matrices from the diagonal on.
+    right : ndarray of shape (k, n)
+        Right sides; the solutions take their place.
+    """
+    k = len(upper)
+    for r, row in enumerate(upper):
+        factors = row[1:] / row[0]
+        for i in range(r + 1, k):
+            upper[i] -= factors[i - r - 1] * row[i - r :]
+        right[r + 1 :] -= factors * right[r]
+    for r in reversed(range(k)):
+        right[r] -= (upper[r][1:] * right[r + 1 :]).sum(axis=0)
+        right[r] /= upper[r][0]
 
 
 def residual_variances(weights: Array, V: Array, prior: Array | float = RIDGE) -> Array:
@@ -163,7 +201,7 @@ def residual_variances(weights: Array, V: Array, prior: Array | float = RIDGE) -
     of its own noise. Between the two, with h = v' (V'WV)^-1 v, it is 1 - 2wh + h sum(w^2)/sum(w), nearly.
     """
     k = V.shape[1]
-    i, j = np.triu_indices(k)
+    i, j = _upper(k)
     A = _symmetric(weights @ _pairs(V), k)
     A[:, range(k), range(k)] += prior
     inverse = np.linalg.inv(A)[:, i, j] * np.where(i == j, 1.0, 2.0)
