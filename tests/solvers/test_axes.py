@@ -114,7 +114,7 @@ def test_multiplications_of_a_subspace_iteration():
 def test_axes_that_are_nearly_known_are_polished(shape, monkeypatch):
     """In a few multiplications instead of a decomposition."""
     rng = np.random.default_rng(3)
-    A = rng.normal(size=shape) * np.append([9.0, 8.0, 7.0], np.ones(shape[1] - 3))
+    A = rng.normal(size=shape) * np.append([30.0, 25.0, 20.0], np.ones(shape[1] - 3))
     near = eigenvectors(A.T @ A, 3) + 1e-4 * rng.normal(size=(shape[1], 3))
     done = []
     iterate = module._subspace_iteration

@@ -135,11 +135,20 @@ def test_levels_follow_a_shift_and_a_change_of_units(x):
 
 
 def test_reach_is_the_longer_way_from_the_location():
-    levels = find_levels(YES[:, None], np.ones((500, 1), dtype=bool))
-    assert levels.reach(np.array([0.2])) == pytest.approx([0.8])
-    assert levels.reach(np.array([0.9])) == pytest.approx([0.9])
+    levels = find_levels(3.0 + np.arange(500)[:, None] % 3, np.ones((500, 1), dtype=bool))
+    assert levels.reach(np.array([3.8])) == pytest.approx([1.2])
+    assert levels.reach(np.array([4.9])) == pytest.approx([1.9])
+    amounts = np.append(np.zeros(949), np.sqrt(2.0 + np.arange(51.0)))[:, None]
+    levels = find_levels(amounts, np.ones((1000, 1), dtype=bool))
+    assert levels.reach(np.array([1.0])) == pytest.approx(1.0 + levels.high)
     nothing = find_levels(rng.normal(size=(500, 1)), np.ones((500, 1), dtype=bool))
     assert nothing.reach(np.array([3.0])) == [0.0]
+
+
+@pytest.mark.parametrize("location", [0.0, 0.2, 0.9])
+def test_of_two_values_one_may_be_where_the_other_is_expected(location):
+    levels = find_levels(YES[:, None], np.ones((500, 1), dtype=bool))
+    assert levels.reach(np.array([location])) == pytest.approx([1.0])
 
 
 def test_the_size_of_a_column():

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from tl1pca.solvers import cell_refit, cellwise
 from tl1pca.solvers.cell_refit import EDGES, good_shares, refit_cells
 from tl1pca.solvers.cellwise import CellFit, CellLoss, CellPlane, Cells, residual_variances
+
+NORMAL = np.diff(2.0 * norm.cdf(EDGES))
+LONG_TAILED = np.diff(2.0 * t.cdf(EDGES, 6, scale=norm.ppf(0.75) / t.ppf(0.75, 6)))
 
 
 def counted(residuals):
@@ -26,7 +29,7 @@ class TestGoodShares:
         rng = np.random.default_rng(1)
         shares = good_shares(counted(np.concatenate([rng.normal(size=80_000), rng.normal(8, 1, 20_000)])))
         assert shares[EDGES < 2.9].min() > 0.9
-        assert share_at(shares, 5.0) < 0.01
+        assert share_at(shares, 5.0) < 0.1
         assert shares[-1] == 0.0
 
     def test_small_errors_take_part_by_their_share(self):
@@ -44,19 +47,54 @@ class TestGoodShares:
         assert (np.diff(shares) <= 1e-12).all()
 
     def test_by_hand(self):
-        """A class with as many bad cells as good ones counts by half."""
-        usual = 1e12 * (norm.cdf(EDGES[1:]) - norm.cdf(EDGES[:-1])) * 2
+        """A class with as many bad cells as good ones counts by half, where far classes are as full."""
         far = EDGES[:-1] >= 1.15  # good ones are counted within one deviation
-        shares = good_shares(np.append(np.where(far, 2.0, 1.0) * usual, 300.0))
-        np.testing.assert_allclose(shares, np.append(np.where(far, 0.5, 1.0), 0.0), atol=1e-9)
+        counts = np.where(far, 2.0, 1.0) * NORMAL
+        counts[EDGES[:-1] >= 4.45] = 1.0
+        want = np.where(far, 0.5, 1.0)
+        want[EDGES[:-1] >= 4.45] = NORMAL[EDGES[:-1] >= 4.45]
+        shares = good_shares(1e12 * np.append(counts, 300.0))
+        np.testing.assert_allclose(shares, np.append(want, 0.0), atol=1e-9)
+
+    def test_a_long_tail_is_good(self):
+        shares = good_shares(counted(np.random.default_rng(4).standard_t(10, size=50_000)))
+        assert share_at(shares, 3.5) > 0.8
+        few = 50_000 * NORMAL[35] / np.sum(counted(np.random.default_rng(4).standard_t(10, size=50_000))[35])
+        assert few < 0.3  # what the normal density says of them
+
+    def test_of_a_tail_only_what_bad_cells_may_not_be(self):
+        """Bad cells are no more frequent than in far classes, and good ones not more than by Student's t."""
+        counts = 1e6 * np.append(LONG_TAILED, 0.0)
+        counts[45:60] = 40.0
+        shares = good_shares(counts)
+        good = counts[:10].sum() / NORMAL[:10].sum()
+        for at in (25, 30, 35):
+            expected = (counts[at] - 40.0) / counts[at]
+            assert good * NORMAL[at] / counts[at] < expected  # the normal density says less
+            assert shares[at] == pytest.approx(expected, rel=1e-3)
+        fuller = counts.copy()
+        fuller[44] *= 3.0
+        most = counts[44] / fuller[44]  # of the class before they begin, by the density
+        assert good_shares(fuller)[44] == pytest.approx(most, rel=0.1)
+
+    def test_an_excess_that_no_tail_explains_is_bad(self):
+        """With a fifth of the cells about three deviations off a small part of the long tail is granted."""
+        counts = counted(np.random.default_rng(5).normal(size=80_000))
+        counts[25:35] += 2000
+        shares, longer = good_shares(counts), 80_000 * (LONG_TAILED - NORMAL)
+        part = np.maximum(longer, 0.0)[10:].sum() / 20_000
+        assert part < 0.2
+        good = (80_000 * NORMAL + part * longer)[25:35].sum()
+        assert (shares * counts)[25:35].sum() == pytest.approx(good, rel=0.1)
 
     def test_a_single_far_cell_is_hardly_good(self):
-        usual = 100 * (norm.cdf(EDGES[1:]) - norm.cdf(EDGES[:-1])) * 2
-        counts = np.append(np.where(EDGES[:-1] < 2.0, usual, 0.0), 0.0)
+        counts = np.append(np.where(EDGES[:-1] < 2.0, 100 * NORMAL, 0.0), 0.0)
         at = np.searchsorted(EDGES, 3.05) - 1
         counts[at] = 1.0
         shares = good_shares(counts)
-        assert shares[at] == pytest.approx(min(100, counts.sum()) * usual[at] / 100, rel=1e-6)
+        scale = NORMAL[:10].sum() / LONG_TAILED[:10].sum()
+        assert shares[at] == pytest.approx(min(100 * scale, counts.sum()) * LONG_TAILED[at], rel=1e-6)
+        assert shares[at] < 0.25
 
     def test_nothing_beyond_six_deviations_is_good_and_no_share_is_above_one(self):
         shares = good_shares(counted([0.1] * 3 + [0.25] * 9 + [0.7] * 5 + [5.95]))

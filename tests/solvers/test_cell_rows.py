@@ -9,7 +9,7 @@ from tl1pca import TL1CellPCA
 from tl1pca._flags import flags
 from tl1pca.solvers import cell_rows
 from tl1pca.solvers.cell_rows import Common, common_directions, row_cutoffs, row_evidence
-from tl1pca.solvers.cellwise import CELL_CUTOFF, CellPlane, Cells, assess_cells, robust_scores
+from tl1pca.solvers.cellwise import CellPlane, Cells, judge_cells
 from tl1pca.statistics import main_mode
 
 NOTHING = Common(np.zeros((20, 0)), np.zeros(0))
@@ -28,7 +28,7 @@ def rows_on(plane, n=400, seed=0):
 
 def distances(Z, plane, common=NOTHING, rate=0.0, mask=None):
     cells = Cells(Z, np.ones_like(Z, dtype=bool) if mask is None else mask)
-    found = assess_cells(cells, plane, robust_scores(cells, plane), CELL_CUTOFF)
+    found = judge_cells(cells, plane)
     return row_evidence(cells, plane, found, common).distances(rate, 18)
 
 
@@ -193,10 +193,8 @@ def test_what_is_left_of_a_repaired_row(wide):
     cells = Cells(np.where(mask, Z, 0.0), mask)
     common = Common(off, np.array([50.0])) if wide else NOTHING
     both, e = (common.added_to(plane), 1) if wide else (plane, 0)
-    found = assess_cells(cells, both, robust_scores(cells, both, held=e), CELL_CUTOFF)
-    said = row_evidence(
-        cells, plane, assess_cells(cells, plane, robust_scores(cells, plane), CELL_CUTOFF), common
-    )
+    found = judge_cells(cells, both, held=e)
+    said = row_evidence(cells, plane, judge_cells(cells, plane), common)
     for i in range(6):
         few = found.flags[i].sum() <= 0.5 * mask[i].sum()
         left = mask[i] & ~(found.flags[i] & few)

@@ -24,6 +24,7 @@ from tl1pca.solvers.cellwise import (
     Cells,
     Loadings,
     assess_cells,
+    judge_cells,
     minimize_cell_loss,
     orthonormal,
     principal_axes,
@@ -325,6 +326,52 @@ def test_scores_are_settled(held):
     np.testing.assert_allclose(slope[:, : 3 - held], 0.0, atol=1e-3)
     if held:
         np.testing.assert_allclose(slope[:, 2], U[:, 2] / 2.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("k", [1, 2, 7, cellwise.FEW, cellwise.FEW + 1])
+@pytest.mark.parametrize("prior", ["one", "each", "rows"])
+def test_scores_of_all_rows_solve_their_own_systems(k, prior):
+    rng = np.random.default_rng(k)
+    V, W = np.linalg.qr(rng.normal(size=(40, k)))[0], rng.uniform(size=(30, 40))
+    W[0], W[1, 1:] = 0.0, 0.0  # rows that say nothing, or next to nothing
+    Y = rng.normal(size=(30, 40))
+    held = {"one": 1e-10, "each": rng.uniform(size=k), "rows": rng.uniform(size=(30, k))}[prior]
+    before = W.copy(), Y.copy()
+    found = solve_scores(Y, W, V, held)
+    np.testing.assert_array_equal((W, Y), before)
+    for u, w, y, more in zip(found, W, Y, np.broadcast_to(held, (30, k))):
+        A = (V.T * w) @ V + np.diag(more)
+        np.testing.assert_allclose(A @ u, V.T @ (w * y), atol=1e-9)
+
+
+def test_scores_that_few_cells_say_little_of_are_held():
+    """A row with gaps and at most two cells for each score, and the last scores of all rows."""
+    mask = np.ones((5, 6), dtype=bool)
+    mask[1, 5:], mask[2, 4:], mask[3, 2:], mask[4] = False, False, False, False
+    free, held = cellwise.RIDGE, [0.5, 0.25]
+    np.testing.assert_allclose(
+        cellwise.held_scores(mask, np.array([2.0, 4.0])), [[free] * 2, [free] * 2, held, held, held]
+    )
+    last = cellwise.held_scores(mask, np.array([2.0, 4.0]), 1)
+    np.testing.assert_allclose(last, [[free, 0.25]] * 3 + [held] * 2)
+    np.testing.assert_allclose(cellwise.held_scores(np.ones((1, 2), dtype=bool), np.ones(2)), [[free] * 2])
+
+
+@pytest.mark.parametrize("seen", [2, 3, 4])
+def test_few_cells_are_not_fitted_by_scores_that_no_row_has(seen):
+    """They are expected values, given the cells; the residuals have the variance that leaves them."""
+    Z, U, V, rng = low_rank(n=2000, d=8, k=2)
+    mask = np.argsort(rng.uniform(size=Z.shape), axis=1) < seen
+    mask[::2] = True  # of which none is held
+    plane = CellPlane(np.zeros(8), V, U.var(axis=0))
+    found = judge_cells(Cells(np.where(mask, Z, 0.0), mask), plane)
+    fitted, want = found.scores @ V.T, np.empty_like(Z)
+    for i, given in enumerate(mask):
+        A = V[given].T @ V[given] + np.diag(1.0 / plane.variances)
+        want[i] = V @ np.linalg.solve(A, V[given].T @ Z[i, given])
+    off, best = (np.sqrt(((F - Z)[~mask] ** 2).mean()) for F in (fitted, want))
+    assert off < 1.1 * best
+    assert np.sqrt((found.residuals[mask] ** 2).mean()) == pytest.approx(1.0, abs=0.15)
 
 
 def test_residuals_are_in_deviations_of_their_own():

@@ -54,7 +54,7 @@ def model(axes, variances, noise=0.04, center=0.0, d=4):
 
 def test_one_component_by_hand():
     """Equal loadings: the score is the mean of the cells seen, what it leaves is stretched by sqrt(3/1)."""
-    flat = model(np.full((4, 1), 0.5), [100.0], center=10.0)
+    flat = model(np.full((4, 1), 0.5), [1e6], center=10.0)  # so that the variance holds nothing
     found = completed(flat, np.array([[12.1, 11.9, np.nan, np.nan]]), 1)
     np.testing.assert_allclose(found, 10.0 + 2.0 + np.sqrt(3) * np.array([[0.1, -0.1, 0.0, 0.0]]), atol=1e-6)
 

@@ -364,6 +364,9 @@ class TL1CellPCA(OutlierPCA):
     def transform(self, X: ArrayLike) -> Array:
         """Scores of the rows of X by a robust fit of each row, which bad and missing cells cannot decide.
 
+        Those of a row with gaps and at most two cells for each component are drawn to the middle by the
+        variances of the components, and so is what is imputed.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)

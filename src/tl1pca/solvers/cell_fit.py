@@ -22,8 +22,8 @@ from .cellwise import (
     CellPlane,
     Cells,
     assess_cells,
+    judge_cells,
     minimize_cell_loss,
-    robust_scores,
     solve_scores,
     standardized,
 )
@@ -59,7 +59,7 @@ class CellModel:
 
     def assess(self, cells: Cells) -> CellAssessment:
         """Scores, residuals and flags."""
-        return assess_cells(cells, self.plane, robust_scores(cells, self.plane), CELL_CUTOFF)
+        return judge_cells(cells, self.plane)
 
     def distances(self, cells: Cells, found: CellAssessment) -> tuple[Array, Array]:
         """Score and orthogonal distances of the repaired rows."""

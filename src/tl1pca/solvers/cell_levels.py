@@ -43,8 +43,14 @@ class Levels:
     size: Array
 
     def reach(self, location: Array) -> Array:
-        """How far from the location of its column a common value may lie."""
-        return np.maximum(np.maximum(location - self.low, self.high - location), 0.0)
+        """How far from where it is expected a common value may lie.
+
+        With more than two of them that is the location of the column: a grade far from all that the others
+        say may be wrong. Of yes and no one may be where the other is expected, and nothing is wrong.
+        """
+        far = np.maximum(np.maximum(location - self.low, self.high - location), 0.0)
+        between = np.maximum(self.high - self.low, 0.0)
+        return np.where((self.step > 0) & (between < 1.5 * self.step), between, far)
 
     def blur(self, X: Array, mask: Array) -> Array:
         """Where in their step the cells might lie, less its middle: (n, number of columns with steps).

@@ -4,8 +4,8 @@ Weights that fall with the residual protect while it is not known which cells
 are bad, and lose a little of what all good ones say. Once a fit is there, its
 residuals show how many there are: a cell counts by the share of good ones among
 those whose residuals are of its size. In a clean table that is one for nearly
-all of them, with far cells one up to where these begin, and less from two
-deviations on where many are a little off.
+all of them, long tails included, with far cells one up to where these begin,
+and less from two deviations on where many are a little off.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from .cellwise import (
     CellFit,
@@ -36,12 +36,23 @@ Array = NDArray[Any]
 EDGES = np.linspace(0.0, 6.0, 61)
 #: Number of classes, up to one deviation, by which good cells are counted: bad ones are few there.
 MIDDLE = 10
+#: First class of those in which next to no cell is good: their number says how near the bad ones come.
+FAR = 45
+#: Degrees of freedom of the longest tail that good cells may have: rows and columns differ in their noise,
+#: and units are a few per cent off.
+LONG = 6.0
+
+_NORMAL = 2.0 * np.diff(ndtr(EDGES))
+_LONG = 2.0 * np.diff(stdtr(LONG, EDGES * stdtrit(LONG, 0.75) / ndtri(0.75)))  # with the same quartiles
 
 
 def good_shares(counts: Array) -> Array:
     """Share of good cells in every class of residuals, from the numbers of cells in them.
 
-    That of the normal density to what is there, never rising with the size of the residual.
+    Good cells are as many as the normal density says, from those in the middle. There are more of them, a
+    longer tail, where far classes are nearly empty: bad cells are taken to be no more frequent nearer by
+    than there. But no more than Student's t with `LONG` degrees of freedom has, and only a part of that
+    where the excess over the normal density, in all classes together, is larger than it can explain.
 
     Parameters
     ----------
@@ -51,11 +62,17 @@ def good_shares(counts: Array) -> Array:
     Returns
     -------
     ndarray of shape (len(EDGES),)
+        Never rising with the size of the residual.
     """
-    usual = 2.0 * np.diff(ndtr(EDGES))
-    good = counts[:MIDDLE].sum() / usual[:MIDDLE].sum()
     seen = counts[:-1]
-    ratio = np.where(seen > 0, min(good, counts.sum()) * usual / np.maximum(seen, 1), 1.0)
+    normal, long = (
+        min(float(counts[:MIDDLE].sum() / usual[:MIDDLE].sum()), counts.sum()) * usual
+        for usual in (_NORMAL, _LONG)
+    )
+    excess, tail = (np.maximum(x - normal, 0.0)[MIDDLE:].sum() for x in (seen, long))
+    more = np.maximum(np.minimum(long, seen - seen[FAR:].mean()) - normal, 0.0)
+    good = normal + more * min(1.0, tail / max(excess, 1e-300))
+    ratio = np.where(seen > 0, good / np.maximum(seen, 1), 1.0)
     shares = isotonic_regression(ratio, weights=np.maximum(seen, 1e-9), increasing=False).x
     return np.append(np.minimum(shares, 1.0), 0.0)
 

@@ -11,7 +11,7 @@ from scipy.special import chdtri, ndtri, xlogy
 
 from .._flags import Cutoffs
 from ..statistics import main_mode
-from .cellwise import CELL_CUTOFF, CellAssessment, CellPlane, Cells, assess_cells, robust_scores
+from .cellwise import CellAssessment, CellPlane, Cells, judge_cells, robust_scores
 
 Array = NDArray[Any]
 
@@ -123,7 +123,7 @@ def row_evidence(cells: Cells, plane: CellPlane, found: CellAssessment, common: 
     (d, k), e = plane.V.shape, len(common.variances)
     if e:
         wider = common.added_to(plane)
-        found = assess_cells(cells, wider, robust_scores(cells, wider, held=e), CELL_CUTOFF)
+        found = judge_cells(cells, wider, held=e)
     seen, bad, left = cells.mask.sum(axis=1), found.flags.sum(axis=1), left_cells(cells, found)
     count = left.sum(axis=1)
     # The residuals are corrected for their leverage, so their mean square is that of the noise.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ BLOCK = 1 << 16
 CELL_CUTOFF = float(ndtri(0.9995))
 #: Deviations beyond which a cell is as far as anything can be: its square is still a number.
 REACH = 1e100
+#: Number of scores up to which the small systems of all rows are solved step by step at once.
+FEW = 24
 #: Keeps the scores of a row that says nothing about some direction at zero there.
 RIDGE = 1e-10
 #: Change of the scores of a row, relative to their size, at which they are settled.
@@ -134,14 +137,20 @@ class CellFit:
 
 
 # ---------------------------------------------------------------- all small least squares at once
+@lru_cache
+def _upper(k: int) -> tuple[Array, Array]:
+    """Rows and columns of the upper triangle, in the order of rows."""
+    return np.triu_indices(k)
+
+
 def _pairs(V: Array) -> Array:
-    i, j = np.triu_indices(V.shape[1])
+    i, j = _upper(V.shape[1])
     return V[:, i] * V[:, j]
 
 
 def _symmetric(flat: Array, k: int) -> Array:
     """Matrices (n, k, k) from their upper triangles (n, k(k+1)/2)."""
-    i, j = np.triu_indices(k)
+    i, j = _upper(k)
     A = np.empty((len(flat), k, k))
     A[:, i, j] = flat
     A[:, j, i] = flat
@@ -150,22 +159,51 @@ def _symmetric(flat: Array, k: int) -> Array:
 
 def solve_scores(deviations: Array, weights: Array, V: Array, prior: Array | float = RIDGE) -> Array:
     """Weighted least squares scores of every row, (n, k), `prior` added to the diagonals."""
-    k = V.shape[1]
-    A = _symmetric(weights @ _pairs(V), k)
-    A[:, range(k), range(k)] += prior
-    return np.linalg.solve(A, ((weights * deviations) @ V)[..., None])[..., 0]
+    k, right = V.shape[1], V.T @ (weights * deviations).T
+    if k > FEW:
+        A = _symmetric(weights @ _pairs(V), k)
+        A[:, range(k), range(k)] += prior
+        return np.linalg.solve(A, right.T[..., None])[..., 0]
+    flat, first = _pairs(V).T @ weights.T, np.flatnonzero(np.equal(*_upper(k)))
+    flat[first] += np.atleast_2d(prior).T  # of all scores alike, of each, or of each of each row
+    _eliminate([flat[i : i + k - r] for r, i in enumerate(first)], right)
+    return right.T
 
 
-def residual_variances(weights: Array, V: Array) -> Array:
+def _eliminate(upper: list[Array], right: Array) -> None:
+    """Solve n positive definite systems of k unknowns at once, in place.
+
+    Each step is one on vectors of length n: for few unknowns several times as fast as a solver that
+    takes one small system after the other.
+
+    Parameters
+    ----------
+    upper : list of k ndarray of shape (k, n), (k - 1, n), ..., (1, n)
+        Rows of the matrices from the diagonal on.
+    right : ndarray of shape (k, n)
+        Right sides; the solutions take their place.
+    """
+    k = len(upper)
+    for r, row in enumerate(upper):
+        factors = row[1:] / row[0]
+        for i in range(r + 1, k):
+            upper[i] -= factors[i - r - 1] * row[i - r :]
+        right[r + 1 :] -= factors * right[r]
+    for r in reversed(range(k)):
+        right[r] -= (upper[r][1:] * right[r + 1 :]).sum(axis=0)
+        right[r] /= upper[r][0]
+
+
+def residual_variances(weights: Array, V: Array, prior: Array | float = RIDGE) -> Array:
     """Variance of the residual of every cell, where that of its noise is one.
 
     A cell in the fit of its row draws the fit toward itself; one left out meets the error of the fit on top
     of its own noise. Between the two, with h = v' (V'WV)^-1 v, it is 1 - 2wh + h sum(w^2)/sum(w), nearly.
     """
     k = V.shape[1]
-    i, j = np.triu_indices(k)
+    i, j = _upper(k)
     A = _symmetric(weights @ _pairs(V), k)
-    A[:, range(k), range(k)] += RIDGE
+    A[:, range(k), range(k)] += prior
     inverse = np.linalg.inv(A)[:, i, j] * np.where(i == j, 1.0, 2.0)
     usual = (weights * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), RIDGE)
     return np.maximum(1.0 + (usual[:, None] - 2.0 * weights) * (inverse @ _pairs(V).T), LEAST_VARIANCE)
@@ -278,6 +316,18 @@ def _row_scale(cells: Cells, plane: CellPlane, U: Array, rows: Array) -> float:
 
 
 # ---------------------------------------------------------------- rows for a plane that is given
+def held_scores(mask: Array, variances: Array, held: int = 0) -> Array:
+    """What holds the scores of each row in the end: the inverse of their variances, or next to nothing.
+
+    The last `held` scores are always held. So are all scores of a row with gaps that has at most two cells
+    for each, which may hardly say anything of some direction, and would be fitted by scores that no row has.
+    """
+    prior = np.clip(1.0 / np.maximum(variances, 1e-12), RIDGE, 1e6)
+    seen, k = mask.sum(axis=1), len(variances) - held
+    few = (seen < mask.shape[1]) & (seen <= 2 * k)
+    return np.where(few[:, None] | (np.arange(len(variances)) >= k), prior, RIDGE)
+
+
 def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
     """Scores of rows with bad and missing cells, for a given plane.
 
@@ -285,7 +335,7 @@ def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
     off have little to say; then the Tl1 loss from a width of three times the
     final one down to it, so that 40 % of bad cells in a row cannot win. Up to
     there the scores are held by their variances, or few cells could explain
-    a bad one by scores that no row has; the last `held` scores are held to the end.
+    a bad one by scores that no row has; some are to the end (`held_scores`).
     """
     deviations, mask = cells.values - plane.center, cells.mask
     prior = np.clip(1.0 / np.maximum(plane.variances, 1e-12), RIDGE, 1e6)
@@ -296,7 +346,7 @@ def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
     for width in (3.0, 2.0, 1.4, 1.0):
         W = CellLoss.cell_weights((deviations - U @ plane.V.T) / width, mask)[0]
         U = solve_scores(deviations, W, plane.V, prior)
-    moving, prior[: len(prior) - held] = np.arange(len(U)), RIDGE
+    moving, prior = np.arange(len(U)), held_scores(mask, plane.variances, held)
     for _ in range(300):  # few rows need more than ten
         W = CellLoss.cell_weights(deviations - U[moving] @ plane.V.T, mask)[0]
         new = solve_scores(deviations, W, plane.V, prior)
@@ -305,8 +355,14 @@ def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
         still = change > SETTLED * (1.0 + np.abs(new).max(axis=1, initial=0.0))
         if not still.any():
             break
-        moving, deviations, mask = moving[still], deviations[still], mask[still]
+        moving, deviations, mask, prior = moving[still], deviations[still], mask[still], prior[still]
     return U
+
+
+def judge_cells(cells: Cells, plane: CellPlane, held: int = 0) -> CellAssessment:
+    """Robust scores of rows, and what these say of their cells."""
+    prior = held_scores(cells.mask, plane.variances, held)
+    return assess_cells(cells, plane, robust_scores(cells, plane, held), CELL_CUTOFF, prior)
 
 
 @dataclass(frozen=True)
@@ -335,8 +391,10 @@ class CellAssessment:
         )
 
 
-def assess_cells(cells: Cells, plane: CellPlane, U: Array, cutoff: float) -> CellAssessment:
-    """Residuals, weights and flags of the cells of rows with the given scores.
+def assess_cells(
+    cells: Cells, plane: CellPlane, U: Array, cutoff: float, prior: Array | float = RIDGE
+) -> CellAssessment:
+    """Residuals, weights and flags of the cells of rows with the given scores, which `prior` held.
 
     The few cells that a bad row may have on the plane do not tell where the others should be, and would
     excuse any residual: where most cells disagree with the fit, all are taken as a part of it.
@@ -345,5 +403,5 @@ def assess_cells(cells: Cells, plane: CellPlane, U: Array, cutoff: float) -> Cel
     W = CellLoss.cell_weights(R, cells.mask)[0]
     agree = 2 * (cells.mask & (np.abs(R) <= CELL_WIDTH)).sum(axis=1) >= cells.mask.sum(axis=1)
     fitted = np.where(agree[:, None], W, cells.mask)
-    R = np.where(cells.mask, R / np.sqrt(residual_variances(fitted, plane.V)), 0.0)
+    R = np.where(cells.mask, R / np.sqrt(residual_variances(fitted, plane.V, prior)), 0.0)
     return CellAssessment(U, R, W, np.abs(R) > cutoff)
