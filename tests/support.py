@@ -206,3 +206,11 @@ def matrices(min_rows=4, max_rows=25, min_columns=1, max_columns=6):
         st.integers(min_columns, max_columns),
         st.integers(0, 3),
     )
+
+
+def low_rank(seed, n=200, d=20, r=3, scores=None):
+    """Rows with scores of size 6 to 3 in a random plane, noise 1; and the axes (d, d), the plane first."""
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    T = rng.normal(size=(n, r)) if scores is None else scores(rng, n, r)
+    return (T * np.linspace(6, 3, r)) @ Q[:, :r].T + rng.normal(size=(n, d)), Q, rng

@@ -4,20 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.fft import dct
 from scipy.special import fdtri
 from scipy.stats import chi2
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 
-from support import subspace_angle
+from support import low_rank, subspace_angle
 from tl1pca import TL1SubspacePCA
 from tl1pca.datasets import make_contaminated
 from tl1pca.objectives import ResidualScale
 from tl1pca.rows import DenseRows
 from tl1pca.solvers.outlyingness import canonical_order, grown_halves, least_outlying, separated_rows
 from tl1pca.solvers.plane import (
-    Plane,
     fit_limit,
     free_distances,
     plane_distances,
@@ -26,20 +24,15 @@ from tl1pca.solvers.plane import (
     weighted_plane,
 )
 from tl1pca.solvers.subspace import (
-    MARGIN,
     Ball,
     _without_far,
     assess,
     concentrate,
-    discrete_columns,
-    judging_dimension,
-    largest_noise,
     left_over,
     leverage_ball,
     reach_share,
     representative_rows,
     reweighted,
-    room_beyond,
     rounding_length,
     start_rows,
     subset_size,
@@ -48,14 +41,6 @@ from tl1pca.solvers.subspace import (
 from tl1pca.statistics import effective_dimension
 
 OUT, PLANE, FIT = (f"tl1pca.solvers.{name}." for name in ("outlyingness", "plane", "subspace"))
-
-
-def low_rank(seed, n=200, d=20, r=3, scores=None):
-    """Rows with scores of size 6 to 3 in a random plane, noise 1; and the axes (d, d), the plane first."""
-    rng = np.random.default_rng(seed)
-    Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
-    T = rng.normal(size=(n, r)) if scores is None else scores(rng, n, r)
-    return (T * np.linspace(6, 3, r)) @ Q[:, :r].T + rng.normal(size=(n, d)), Q, rng
 
 
 def with_cluster(X, Q, r, rng, fraction, distance, spread=1.0):
@@ -318,24 +303,6 @@ class TestParts:
         concentrate(DenseRows(X), np.arange(300), 10, 151, np.zeros(290, dtype=bool), 0.0)
         assert len(planes) <= 8
 
-    def test_judging_dimension(self):
-        X, Q, _ = low_rank(0, r=5)
-        start = np.arange(60, 200)
-        assert judging_dimension(X, X[start], start, 2, 101) == 5
-        assert judging_dimension(X, X[start], start, 7, 101) == 7
-        # A minority lends no axis, even if a row of it is in the start.
-        X[:60] += 20 * Q[:, 6]
-        assert judging_dimension(X, X[59:], np.arange(59, 200), 5, 101) == 5
-
-    def test_discrete_columns(self):
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(100, 6))
-        X[:, 0] = rng.uniform(size=100) < 0.3
-        X[:, 1] = 1.0  # constant: nothing to judge
-        X[:, 2] = rng.integers(0, 4, size=100)  # no value of most rows
-        assert discrete_columns(DenseRows(X)).tolist() == [True, False, False, False, False, False]
-        assert not discrete_columns(DenseRows((X[:, :1] > 0) * np.ones(4))).any()  # nothing else to judge by
-
     def test_concentration_keeps_the_number(self):
         X, Q, rng = low_rank(0)
         bad = with_cluster(X, Q, 3, rng, 0.3, 9)
@@ -428,40 +395,6 @@ class TestNumbers:
         assert reach_share(variances, 20.0, 0.9) == 4  # more than they hold
         assert [reach_share(variances, 10.0, k) for k in (1, 3, 9)] == [1, 3, 4]
 
-    @pytest.mark.parametrize(("n", "most"), [(20, 5), (100, 10)])
-    def test_few_values_are_at_most_ten_and_a_fourth_of_the_rows(self, n, most):
-        def column(values):
-            """Most rows share the first value; the others come in turn."""
-            out = np.zeros(n)
-            out[: int(0.4 * n)] = 1 + np.arange(int(0.4 * n)) % (values - 1)
-            return out
-
-        alone = np.maximum(np.arange(n) - 0.6 * n, 0.0)  # no other value occurs twice
-        X = np.column_stack([column(most), alone, np.arange(n), np.arange(n) ** 2])
-        assert discrete_columns(DenseRows(X)).tolist() == [True, False, False, False]
-        if n == 100:
-            X[:, 1] = column(most + 1)
-            assert not discrete_columns(DenseRows(X))[1]
-
-    def test_values_of_bad_rows_do_not_hide_a_discrete_column(self):
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(200, 4))
-        X[:, 0] = rng.uniform(size=200) < 0.25
-        X[160:] = 5 * rng.normal(size=(40, 4))
-        X[:, 1] = np.where(
-            rng.uniform(size=200) < 0.4, rng.gamma(2, size=200), 0.0
-        )  # amounts of rain are no classes
-        assert discrete_columns(DenseRows(X)).tolist() == [True, False, False, False]
-
-    def test_the_shares_of_a_value_that_make_a_column_discrete(self):
-        X = np.arange(100.0)[:, None] < [49, 50, 5, 4]  # zeros: 51, 50, 95 and 96 of 100
-        others = np.random.default_rng(0).normal(size=(100, 4))
-        found = discrete_columns(DenseRows(np.hstack([X, others])))
-        assert found.tolist() == [True, False, True, False] + [False] * 4
-        # At most half of the columns, as one value hides nothing then.
-        assert discrete_columns(DenseRows(np.hstack([X[:, [0, 2]], others[:, :2]]))).sum() == 2
-        assert discrete_columns(DenseRows(np.hstack([X[:, [0, 2]], others[:, :1]]))).sum() == 0
-
     def test_representative_rows_of_many(self):
         rows = DenseRows(np.random.default_rng(0).normal(size=(700, 2)))
         some = representative_rows(rows, 100, np.random.RandomState(0))  # 500 of them are drawn first
@@ -532,44 +465,6 @@ class TestNumbers:
         np.testing.assert_allclose(again.center, X[weights > 0].mean(axis=0))
 
 
-class TestBeyondTheComponents:
-    """Axes that rows are judged by beyond the components excuse no row that lies far off these."""
-
-    def test_room_is_that_of_the_last_component(self):
-        rng = np.random.default_rng(0)
-        T = rng.normal(size=(5000, 3)) * [5.0, 3.0, 1.0]
-        plane = Plane(np.zeros(6), np.eye(6, 3), np.array([25.0, 9.0, 1.0]), 5000, 40.0)
-        one = 9.0 * (1 + 2 * (chi2.ppf(0.9975, 1) - 1))
-        assert room_beyond(plane, 2, T) == pytest.approx(one, rel=0.1)
-        assert room_beyond(plane, 3, T) == np.inf
-        # Two axes as wide as the component before them.
-        flat = replace(plane, variances=np.array([9.0, 9.0, 9.0]))
-        two = 9.0 * (2 + 2 * (chi2.ppf(0.9975, 2) - 2))
-        assert room_beyond(flat, 1, 3.0 * rng.normal(size=(5000, 3))) == pytest.approx(two, rel=0.1)
-        # A plane of idle rows does not tell how far others may lie: their scores do.
-        assert room_beyond(replace(plane, variances=plane.variances / 100), 2, T) == pytest.approx(
-            one, rel=0.1
-        )
-
-    def test_columns_of_other_units_excuse_nobody(self):
-        """Loud columns lend axes to the rows; a tenth of them is off in some of these columns."""
-        right = []
-        for seed in range(6):
-            rng = np.random.default_rng(seed)
-            unit = 10 ** rng.uniform(-1, 1, size=30)
-            X = (
-                rng.normal(size=(400, 4)) @ rng.normal(size=(4, 30)) + 0.5 * rng.normal(size=(400, 30))
-            ) * unit
-            start = rng.integers(24)
-            X[:40, start : start + 6] += 4 * X[40:].std(axis=0)[start : start + 6]
-            pca, oracle = TL1SubspacePCA(4).fit(X), PCA(4).fit(X[40:])
-            off = X - oracle.mean_ - oracle.transform(X) @ oracle.components_
-            length = np.linalg.norm(off, axis=1)
-            told = length[:40] > 1.5 * np.quantile(length[40:], 0.99)
-            right.append((pca.flags_[:40][told] > 0).all() and (pca.flags_[40:] > 0).mean() < 0.05)
-        assert all(right)
-
-
 class TestConcentration:
     def test_with_few_rows_for_an_axis_the_limit_decides(self):
         """31 rows are fewer than five for each of eight axes: good rows stay, however many."""
@@ -586,78 +481,6 @@ class TestConcentration:
         muted = np.zeros(12, dtype=bool)
         keep = np.asarray(concentrate(DenseRows(X), np.arange(60), 11, 54, muted, 0.0))
         assert keep.sum() >= 54
-
-
-class TestJudging:
-    @staticmethod
-    def rows(variances, m=2000, seed=0):
-        """m rows of exactly these variances along axes that all columns share."""
-        A = np.random.default_rng(seed).normal(size=(m, len(variances)))
-        Q = np.linalg.qr(A - A.mean(axis=0))[0]
-        return (Q * np.sqrt((m - 1) * np.asarray(variances))) @ dct(np.eye(len(variances)), norm="ortho")
-
-    def dimension(self, variances, k, m=2000, count=None, unit=1.0):
-        X = unit * self.rows(variances, m)
-        return judging_dimension(X, X, np.arange(m), k, count or m // 2 + 1)
-
-    @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
-    def test_an_axis_is_wider_than_noise_would_make_it(self, unit):
-        d, m = 12, 2000
-        noise = 1.0 / (1 - d / m / 3)
-        edge = MARGIN * largest_noise(m, d - 2) * noise
-        for width, wanted in ((1.05, 3), (0.95, 2)):
-            assert self.dimension([50.0, 40.0, width * edge] + [1.0] * 9, 2, unit=unit) == wanted
-
-    @pytest.mark.parametrize(("m", "p"), [(30, 9), (100, 20), (100, 150)])
-    def test_the_widest_axis_of_noise(self, m, p):
-        rng = np.random.default_rng(0)
-        samples = (rng.normal(size=(m, p)) for _ in range(400))
-        beyond = [np.linalg.norm(A - A.mean(axis=0), 2) ** 2 / (m - 1) > largest_noise(m, p) for A in samples]
-        assert 0.002 <= np.mean(beyond) <= 0.025
-
-    def test_bad_rows_among_those_kept_lend_no_axis(self, monkeypatch):
-        """Of a foreign line those rows are kept that lie near the plane, and they widen the noise."""
-        X, _, axes = make_contaminated(1000, 50, 5, kind="line", fraction=0.3, noise=1.0, random_state=1043)
-        assert subspace_angle(axes.T, TL1SubspacePCA(5).fit(X).components_) < 6
-        monkeypatch.setattr(FIT + "MARGIN", 1.0)
-        assert subspace_angle(axes.T, TL1SubspacePCA(5).fit(X).components_) > 60
-
-    def test_the_most_axes(self):
-        strong = [1000.0] * 25 + [1.0] * 40
-        assert self.dimension(strong, 1, 400) == 20
-        assert self.dimension([1000.0] * 10 + [1.0] * 24, 1, 35) == 7  # five rows for each
-        assert self.dimension([1000.0, 900.0, 1.0, 1.0], 1, 200) == 2  # two columns are left to judge by
-
-    def test_columns_of_more_noise_are_no_axes(self):
-        """They are wide, and have nothing in common; what all columns share does count."""
-        for loud in (1, 2, 5):
-            one, two = [], []
-            for seed in range(20):
-                rng = np.random.default_rng(seed)
-                T, loadings = rng.normal(size=(400, 2)), rng.normal(size=(2, 20))
-                noise = rng.normal(size=(400, 20)) * np.where(np.arange(20) < loud, 4.0, 1.0)
-                for strengths, found in (([6.0, 0.0], one), ([6.0, 5.0], two)):
-                    X = (T * strengths) @ loadings + noise
-                    found.append(judging_dimension(X, X, np.arange(400), 1, 201))
-            assert np.mean(np.equal(one, 1)) >= 0.5
-            assert min(two) >= 2
-
-    def test_only_columns_that_are_not_muted_tell_of_the_noise(self):
-        """Few values in half of the columns: what is left of them in a span is no noise at all."""
-        rng = np.random.default_rng(2)
-        X = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 12)) + 0.4 * rng.normal(size=(150, 12))
-        X[:, :6] = X[:, :6] > np.quantile(X[:, :6], 0.7, axis=0)
-        X[:15, 6:] += 8.0 * rng.choice((-1.0, 1.0), size=6)
-        pca = TL1SubspacePCA(2).fit(X)
-        assert np.count_nonzero(pca.judging_variance_) == 2
-        assert (pca.flags_[:15] > 0).all()
-
-    @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
-    def test_a_minority_lends_no_axis_in_any_units(self, unit):
-        X, Q, _ = low_rank(0, r=5)
-        X[:60] += 20 * Q[:, 6]
-        X *= unit
-        assert judging_dimension(X, X[59:], np.arange(59, 200), 5, 101) == 5
 
 
 class TestSteps:

@@ -39,7 +39,7 @@ MIDDLE = 10
 #: First class of those in which next to no cell is good: their number says how near the bad ones come.
 FAR = 45
 #: Degrees of freedom of the longest tail that good cells may have: rows and columns differ in their noise,
-#: and units are a few per cent off.
+#: and units are a few percent off.
 LONG = 6.0
 
 _NORMAL = 2.0 * np.diff(ndtr(EDGES))
