@@ -76,7 +76,7 @@ def walk(tmp_path, run, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "scaled", "most"),
     [
-        ("wine", True, 20),
+        ("wine", True, 22),
         ("iris", False, 10),
         ("diabetes", False, 30),
         ("digits", False, 70),

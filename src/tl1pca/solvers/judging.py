@@ -1,4 +1,4 @@
-"""By what rows are judged: how many dimensions, which columns, and how far off the components they may lie."""
+"""By what rows are judged: how many dimensions, which columns, how far off the components they may lie."""
 
 from __future__ import annotations
 
