@@ -17,7 +17,7 @@ from robustness.design import classical_pca
 KINDS = (
     *("gaussian", "uniform", "groups", "central", "integers", "binary"),
     *("autocorrelated", "heteroscedastic", "powerlaw"),
-    *("exponential", "lognormal", "t3", "t5", "counts"),
+    *("exponential", "lognormal", "t3", "t5", "counts", "scales", "grades"),
 )
 #: Spreads of the clusters of a design, in noise deviations, and their shares.
 CLUSTERS = {
@@ -66,6 +66,8 @@ def cases(quick):
         yield Case(part, "gaussian", design, n, d, r, r, fraction, 3.0)
     for design, k in product(DESIGNS, (1, 3, 8)):
         yield Case("ranks", "gaussian", design, 200, 20, 5, k, 0.2, 3.0)
+    for kind, k, fraction in product(("groups", "exponential", "laplace", "scales"), (1, 3), (0.0, 0.2)):
+        yield Case("ranks", kind, "cluster", 200, 20, 5, k, fraction, 3.0)
     for design in DESIGNS:
         yield Case("near", "gaussian", design, 200, 20, 3, 3, 0.2, 1.2)
 
@@ -108,6 +110,13 @@ def good_rows(kind, n, d, r, rng):
     if kind == "unequal":  # by rows
         noise *= rng.uniform(0.5, 1.5, size=(n, 1))
     X = signal + noise
+    if kind == "scales":  # columns in units of their own, as they come
+        unit = 10 ** rng.uniform(-0.5, 0.5, size=d)
+        return X * unit, np.linalg.qr(axes * unit[:, None])[0]
+    if kind == "grades":  # one to five
+        return 1.0 + (X[:, :, None] > X.std(axis=0)[:, None] * np.sort(rng.normal(size=(d, 4)))).sum(
+            axis=2
+        ), axes
     if kind == "integers":
         return np.round(X), axes
     if kind == "counts":

@@ -154,7 +154,7 @@ def _f_alone(sd, k, n):
         (groups_and_a_cluster, OUT + "moment_directions", lambda X, n_axes: X[:0]),
         (a_foreign_line_about_a_tight_majority, OUT + "CORE", 1.0),
         (far_rows_that_a_gap_separates, FIT + "_without_far", lambda n, keep, sd, candidates: keep),
-        (fewer_components_than_the_data_have, FIT + "judging_dimension", lambda X, rows, kept, k, *_: k),
+        (fewer_components_than_the_data_have, FIT + "judging_dimension", lambda X, kept, k, *_: k),
         (zero_or_one, FIT + "discrete_columns", lambda rows: np.zeros(rows.shape[1], dtype=bool)),
         (leverage_cluster, FIT + "leverage_ball", lambda *_: None),
         (far_scores_of_many_rows, PLANE + "score_cutoff", _f_alone),

@@ -27,7 +27,7 @@ OTHERS_SHARE = 0.05
 
 
 def judging_dimension(
-    X: Array, columns: Array, kept: Array, k: int, count: int, axes: Array | None = None
+    X: Array, kept: Array, k: int, count: int, columns: Array | None = None, axes: Array | None = None
 ) -> int:
     """Dimension at which rows are judged: k, or more where most rows have more in common.
 
@@ -43,29 +43,31 @@ def judging_dimension(
     ----------
     X : ndarray of shape (n, p)
         The rows, or their coordinates in a span.
-    columns : ndarray of shape (m, d)
-        The rows kept.
     kept : ndarray of int of shape (m,)
-        Which they are.
     k, count : int
+    columns : ndarray of shape (m, d) or None
+        In a span, the rows kept.
     axes : ndarray of shape (d, p) or None
-        Of the span.
+        In a span, its axes.
     """
-    m, d = columns.shape
+    A = X - X[kept].mean(axis=0)
+    near = A[kept]
+    whole = near if columns is None else columns
+    m, d = whole.shape
     most = min(MOST_AXES, d - 2, m // ROWS_PER_AXIS)
     if k >= most:
         return k
-    A = X - X[kept].mean(axis=0)
-    variances, W = row_axes(A[kept] / np.sqrt(m - 1), most)
-    some = columns if axes is None else columns[subsample(m, NOISE_ROWS)]
-    noise, q = noise_variance(some, k), k
+    variances, W = row_axes(near / np.sqrt(m - 1), most)
+    noise, q = noise_variance(near if columns is None else columns[subsample(m, NOISE_ROWS)], k), k
     shares = (W if axes is None else axes @ W) ** 2  # of the columns in the axes
-    alone, left = columns.var(axis=0, ddof=1) - shares[:, :k] @ variances[:k], 1 - shares[:, :k].sum(axis=1)
+    mean = whole.mean(axis=0)
+    own = (np.einsum("ij,ij->j", whole, whole) - m * mean**2) / (m - 1)
+    alone, left = own - shares[:, :k] @ variances[:k], 1 - shares[:, :k].sum(axis=1)
     while q < most:
         width2 = min(float(variances[q]), main_mode(A @ W[:, q], count)[1] ** 2)
         share, wide = shares[:, q], float(variances[q])
-        own = float(share @ (alone / np.maximum(left, 1e-9))) * (1 + np.sqrt(1 / (share @ share) / m)) ** 2
-        if width2 <= MARGIN * largest_noise(m, d - q) * noise or wide <= own:
+        apart = float(share @ (alone / np.maximum(left, 1e-9))) * (1 + np.sqrt(1 / (share @ share) / m)) ** 2
+        if width2 <= MARGIN * largest_noise(m, d - q) * noise or wide <= apart:
             break
         alone, left, q = alone - wide * share, left - share, q + 1
     return q

@@ -22,7 +22,7 @@ from ..objectives import ResidualScale
 from ..rows import Rows
 from ..statistics import effective_dimension, subsample
 from .judging import ROWS_PER_AXIS, discrete_columns, judging_dimension, room_beyond
-from .leading_span import NOISE_ROWS, leading_span
+from .leading_span import NOISE_ROWS, Span, leading_span
 from .outlyingness import canonical_order, least_outlying
 from .plane import Plane, fit_limit, free_distances, plane_distances, row_cutoffs, weighted_plane
 
@@ -143,9 +143,7 @@ def fit_subspace(
     inner = min(k, d - int(muted.sum()))
     keep, q = concentrate(sample, order, inner, few, masked, tol), inner
     if judge_beyond:
-        kept, live = np.flatnonzero(to_numpy(keep)), ~muted
-        columns, axes = seen.gather_rows(kept)[:, live], None if span.axes is None else span.axes[live]
-        q = judging_dimension(X[:, ~masked], columns, kept, inner, few, axes)
+        q = _dimension(X, seen, span, muted, np.flatnonzero(to_numpy(keep)), inner, few)
     if q > inner:
         keep = concentrate(sample, order, q, few, masked, tol)
     found = assess(sample, weighted_plane(sample, keep, q, masked), inner, keep, few, tol)
@@ -221,6 +219,14 @@ def reach_share(variances: Array, total: float, n_components: int | float) -> in
         return min(n_components, len(variances))
     reached = 1 + int((np.cumsum(variances) < n_components * total * (1 - 1e-12)).sum())
     return min(len(variances), reached)
+
+
+def _dimension(X: Array, seen: Rows, span: Span, muted: Array, kept: Array, k: int, count: int) -> int:
+    """`judging_dimension` of the columns that judge, from coordinates X in the span."""
+    live = slice(None) if not muted.any() else ~muted  # a slice copies nothing
+    if span.axes is None:
+        return judging_dimension(X[:, live], kept, k, count)
+    return judging_dimension(X, kept, k, count, seen.gather_rows(kept)[:, live], span.axes[live])
 
 
 def start_rows(order: Array, count: int, q: int) -> Array:
