@@ -159,7 +159,7 @@ class TestJudging:
                 T, loadings = rng.normal(size=(400, 2)), rng.normal(size=(2, 20))
                 noise = rng.normal(size=(400, 20)) * np.where(np.arange(20) < loud, 4.0, 1.0)
                 for strengths, found in (([6.0, 0.0], one), ([6.0, 5.0], two)):
-                    X = (T * strengths) @ loadings + noise
+                    X = (T * strengths) @ loadings + noise + 30.0
                     found.append(judging_dimension(X, np.arange(400), 1, 201))
             assert np.mean(np.equal(one, 1)) >= 0.5
             assert min(two) >= 2
