@@ -19,7 +19,7 @@ Array = NDArray[Any]
 #: The dimension at which rows are judged: at most so many, and so many rows of the start for each.
 MOST_AXES, ROWS_PER_AXIS = 20, 5
 #: Room for the bad rows among those kept, which widen the axes of noise a little.
-MARGIN = 1.15
+MARGIN = 1.4
 #: The .99 quantile of the law of Tracy and Widom for real samples.
 TRACY_WIDOM = 2.0234
 #: A column is discrete if other values than the main one have this share of the rows.
