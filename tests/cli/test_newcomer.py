@@ -50,7 +50,7 @@ def test_columns_in_different_units_are_scaled_with_a_word(run, wine):
 
 def test_breast_cancer_is_no_longer_a_third_outliers(run, tmp_path):
     load_breast_cancer(as_frame=True).data.to_csv(tmp_path / "x.csv", index=False)
-    assert len(flagged(run("outliers", tmp_path / "x.csv", "--json"))) < 0.15 * 569
+    assert len(flagged(run("outliers", tmp_path / "x.csv", "--json"))) < 0.2 * 569
 
 
 def test_columns_of_one_unit_stay_as_they_are(run, tmp_path):
