@@ -72,7 +72,7 @@ class TestDiscreteColumns:
         assert found.tolist() == [discrete, False, False]
 
     def test_the_first_rows_may_hold_many_values(self):
-        """Half of all rows share a value, and hardly a fourth of the first ones, in which others occur once."""
+        """Half of all rows share a value; of the first ones few do, where most others occur once."""
         x = np.zeros(1000)
         x[:36], x[36:50], x[50:400], x[-100:] = np.arange(36), -1.0, np.arange(1000.0, 1350.0), -1.0
         assert discrete_columns(DenseRows(np.column_stack([x, np.arange(1000.0)]))).tolist() == [True, False]
