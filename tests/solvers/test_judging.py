@@ -62,7 +62,6 @@ class TestDiscreteColumns:
         assert discrete_columns(DenseRows(np.hstack([X[:, [0, 2]], others[:, :2]]))).sum() == 2
         assert discrete_columns(DenseRows(np.hstack([X[:, [0, 2]], others[:, :1]]))).sum() == 0
 
-
     @pytest.mark.parametrize(("repeated", "discrete"), [(5, True), (6, False)])
     def test_values_that_repeat_beside_many_single_ones_are_half_as_many(self, repeated, discrete):
         x = np.arange(100.0)  # 25 and more values that occur once, and the main one
