@@ -30,7 +30,7 @@ Array = NDArray[Any]
 
 #: The plane starts from this share of the trusted rows, the least outlying ones.
 START_SHARE = 0.6
-#: Rounds of reweighting. More change one fit in fourteen, nearly as often for the worse, and some never end.
+#: Rounds of reweighting. More of them change few fits, for better or worse, and some would never end.
 REWEIGHTINGS = 2
 #: Share of the rows whose change is too small for another round of concentration.
 SETTLED = 0.01
