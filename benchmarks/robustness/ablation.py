@@ -19,12 +19,18 @@ from robustness import ordinary, real
 from robustness.report import table
 from tl1pca._files import write_atomically
 from tl1pca.solvers.plane import weighted_plane
+from tl1pca.solvers.subspace import start_rows
 
 OUT, PLANE, FIT = (f"tl1pca.solvers.{name}." for name in ("outlyingness", "plane", "subspace"))
 
 
 def _no_tl1_steps(sample, keep, q, muted, tol):
     return weighted_plane(sample, keep, q, muted), np.asarray(keep), (0.0,), True
+
+
+def _rows_of_the_start(sample, order, q, count, muted, tol):
+    chosen = np.isin(np.arange(sample.shape[0]), start_rows(order, count, q))
+    return sample.asarray(chosen.astype(float))
 
 
 def _score_cutoff_of_f(sd, k, n):
@@ -44,7 +50,7 @@ PARTS = {
     "room beyond the components": {FIT + "room_beyond": lambda plane, k, scores: np.inf},
     "no far rows that a gap separates": {FIT + "_without_far": lambda n, keep, sd, candidates: keep},
     "columns of few values": {FIT + "discrete_columns": lambda rows: np.zeros(rows.shape[1], dtype=bool)},
-    "concentration": {FIT + "CONCENTRATIONS": 0},
+    "concentration": {FIT + "concentrate": _rows_of_the_start},
     "reweighting of the sample but one": {FIT + "REWEIGHTINGS": 1},
     "leverage clusters": {FIT + "leverage_ball": lambda *_: None},
     "Tl1 steps": {FIT + "tl1_steps": _no_tl1_steps},

@@ -65,7 +65,7 @@ class TestGoodShares:
     def test_of_a_tail_only_what_bad_cells_may_not_be(self):
         """Bad cells are no more frequent than in far classes, and good ones not more than by Student's t."""
         counts = 1e6 * np.append(LONG_TAILED, 0.0)
-        counts[45:60] = 40.0
+        counts[45:60] = np.arange(75.0, 0.0, -5.0)  # from 4.5 deviations on: 40 in a class
         shares = good_shares(counts)
         good = counts[:10].sum() / NORMAL[:10].sum()
         for at in (25, 30, 35):
@@ -95,6 +95,13 @@ class TestGoodShares:
         scale = NORMAL[:10].sum() / LONG_TAILED[:10].sum()
         assert shares[at] == pytest.approx(min(100 * scale, counts.sum()) * LONG_TAILED[at], rel=1e-6)
         assert shares[at] < 0.25
+
+    def test_good_cells_are_no_more_than_there_are(self):
+        """Of 21 cells nearly all within one deviation the normal density has 21, not 29, in all classes."""
+        counts = np.append(np.where(EDGES[:-1] < 0.95, 2.0, 0.0), 0.0)
+        counts[15] = 1.0
+        assert NORMAL[15] > LONG_TAILED[15]
+        assert good_shares(counts)[15] == pytest.approx(21 * NORMAL[15])
 
     def test_nothing_beyond_six_deviations_is_good_and_no_share_is_above_one(self):
         shares = good_shares(counted([0.1] * 3 + [0.25] * 9 + [0.7] * 5 + [5.95]))

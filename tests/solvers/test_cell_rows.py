@@ -219,6 +219,18 @@ def test_bad_rows_have_in_common_what_is_more_than_the_noise(distance, direction
     np.testing.assert_allclose(found.variances, [0.1 * (distance**2 + 1)] * directions, rtol=0.2)
 
 
+@pytest.mark.parametrize(("angle", "directions"), [(40.0, 0), (50.0, 1)])
+def test_a_direction_turns_away_from_the_plane_rather_than_toward_it(angle, directions):
+    """One of less than 45 degrees is an error of the plane, whatever the bad rows do off it."""
+    plane, off = plane_of()
+    Z, _ = rows_on(plane)
+    bad = np.arange(len(Z)) < 80
+    Z[bad] += 9.0 * off[:, 0]
+    vector = np.cos(np.deg2rad(angle)) * plane.V[:, :1] + np.sin(np.deg2rad(angle)) * off
+    found = common_directions(Cells(Z, np.ones_like(Z, dtype=bool)), plane, vector, ~bad)
+    assert found.axes.shape == (20, directions)
+
+
 def test_without_rows_outside_nothing_is_in_common():
     plane, off = plane_of()
     Z, _ = rows_on(plane)

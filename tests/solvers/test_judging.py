@@ -62,6 +62,34 @@ class TestDiscreteColumns:
         assert discrete_columns(DenseRows(np.hstack([X[:, [0, 2]], others[:, :2]]))).sum() == 2
         assert discrete_columns(DenseRows(np.hstack([X[:, [0, 2]], others[:, :1]]))).sum() == 0
 
+    @pytest.mark.parametrize(("repeated", "discrete"), [(5, True), (6, False)])
+    def test_values_that_repeat_beside_many_single_ones_are_half_as_many(self, repeated, discrete):
+        x = np.arange(100.0)  # 25 and more values that occur once, and the main one
+        x[:55] = 0.0
+        x[55:75] = 200.0 + np.arange(20) % (repeated - 1)
+        found = discrete_columns(DenseRows(np.column_stack([x, np.arange(100.0), np.arange(100.0)])))
+        assert found.tolist() == [discrete, False, False]
+
+    def test_the_first_rows_may_hold_many_values(self):
+        """Half of all rows share a value; of the first ones few do, where most others occur once."""
+        x = np.zeros(1000)
+        x[:36], x[36:50], x[50:400], x[-100:] = np.arange(36), -1.0, np.arange(1000.0, 1350.0), -1.0
+        assert discrete_columns(DenseRows(np.column_stack([x, np.arange(1000.0)]))).tolist() == [True, False]
+
+    def test_columns_that_hardly_repeat_a_value_cost_a_look_at_the_first_rows(self):
+        class Counted(DenseRows):
+            seen = 0
+
+            def gather_rows(self, index):
+                self.seen += len(index)
+                return super().gather_rows(index)
+
+        rng = np.random.default_rng(0)
+        rows = Counted(rng.normal(size=(1000, 4)))
+        rows.array()[3, 0] = rows.array()[2, 0]
+        assert not discrete_columns(rows).any()
+        assert rows.seen == 50
+
 
 class TestBeyondTheComponents:
     """Axes that rows are judged by beyond the components excuse no row that lies far off these."""
@@ -81,6 +109,15 @@ class TestBeyondTheComponents:
         assert room_beyond(replace(plane, variances=plane.variances / 100), 2, T) == pytest.approx(
             one, rel=0.1
         )
+
+    @pytest.mark.parametrize(("share", "size"), [(0.5, 0.01), (0.15, 100.0)])
+    def test_neither_idle_rows_nor_far_ones_tell_the_room(self, share, size):
+        """Half of the rows next to the center, or a seventh far out: about the room of the others."""
+        rng = np.random.default_rng(0)
+        T = rng.normal(size=(5000, 2)) * np.where(rng.uniform(size=(5000, 1)) < share, size, 1.0)
+        plane = Plane(np.zeros(6), np.eye(6, 2), np.array([1e-4, 1e-5]), 5000, 1.0)
+        alone = 1 + 2 * (chi2.ppf(0.9975, 1) - 1)
+        assert alone / 3 < room_beyond(plane, 1, T) < 3 * alone
 
     def test_columns_of_other_units_excuse_nobody(self):
         """Loud columns lend axes to the rows; a tenth of them is off in some of these columns."""

@@ -188,6 +188,30 @@ def test_a_second_reweighting_finds_the_plane_where_one_does_not():
     assert np.max(angles) < 20.0
 
 
+def test_reweighting_that_would_go_on_without_end_takes_two_planes(monkeypatch):
+    """Sets of rows that take turns, and no better a plane for it."""
+    X, _ = near_rows(372)
+    planes = []
+
+    def counted(*arguments):
+        planes.append(weighted_plane(*arguments))
+        return planes[-1]
+
+    def rounds(*arguments):
+        planes.clear()
+        again = reweighted(*arguments)
+        count.append(len(planes))
+        return again
+
+    monkeypatch.setattr(FIT + "weighted_plane", counted)
+    monkeypatch.setattr(FIT + "reweighted", rounds)
+    count = []
+    TL1SubspacePCA(2, random_state=0).fit(X)
+    monkeypatch.setattr(FIT + "REWEIGHTINGS", 8)
+    TL1SubspacePCA(2, random_state=0).fit(X)
+    assert count == [2, 8]
+
+
 class TestSmallCases:
     """The ordinary data that broke its predecessor."""
 
@@ -302,6 +326,24 @@ class TestParts:
         monkeypatch.setattr(FIT + "weighted_plane", counted)
         concentrate(DenseRows(X), np.arange(300), 10, 151, np.zeros(290, dtype=bool), 0.0)
         assert len(planes) <= 8
+
+    def test_concentration_ends_once_a_hundredth_of_the_rows_or_less_changes(self, monkeypatch):
+        """Not before, and without the rounds that the last few rows would take."""
+        sets = []
+
+        def seen(rows, keep, *arguments):
+            sets.append(np.asarray(keep) > 0)
+            return weighted_plane(rows, keep, *arguments)
+
+        monkeypatch.setattr(FIT + "weighted_plane", seen)
+        for seed in range(3):
+            sets.clear()
+            X = np.random.default_rng(seed).normal(size=(1000, 10)) * np.linspace(2, 1, 10)
+            last = concentrate(DenseRows(X), np.arange(1000), 3, 501, np.zeros(10, dtype=bool), 0.0)
+            sets.append(np.asarray(last) > 0)
+            changed = [(a != b).mean() for a, b in zip(sets[1:], sets)]
+            assert 0.01 < changed[-2] < 0.03
+            assert 0.005 < changed[-1] <= 0.01
 
     def test_concentration_keeps_the_number(self):
         X, Q, rng = low_rank(0)

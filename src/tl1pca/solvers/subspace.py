@@ -30,8 +30,8 @@ Array = NDArray[Any]
 
 #: The plane starts from this share of the trusted rows, the least outlying ones.
 START_SHARE = 0.6
-#: Most rounds of concentration, which settles after a few, and rounds of reweighting.
-CONCENTRATIONS, REWEIGHTINGS = 15, 2
+#: Rounds of reweighting. More of them change few fits, for better or worse, and some would never end.
+REWEIGHTINGS = 2
 #: Share of the rows whose change is too small for another round of concentration.
 SETTLED = 0.01
 #: A leverage cluster has at least this share of the rows.
@@ -245,7 +245,7 @@ def concentrate(sample: Rows, order: Array, q: int, count: int, muted: Array, to
     """
     n, keep = sample.shape[0], _mask(sample, start_rows(order, count, q))
     before = keep
-    for _ in range(CONCENTRATIONS):
+    for _ in range(20):  # it settles after a few
         plane = weighted_plane(sample, keep, q, muted)
         _, *both = plane_distances(sample, plane)
         free = sample.map(partial(free_distances, plane.n_fit), *both, keep)
