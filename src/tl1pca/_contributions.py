@@ -47,7 +47,7 @@ from ._pipelines import (
 Array = NDArray[Any]
 
 #: Share of regular rows without any suspect cell.
-LEVEL = 0.999
+CELL_LEVEL = 0.999
 #: Cells of a row that may be suspect: with more of them it is the row that is bad.
 MOST = 5
 
@@ -154,7 +154,7 @@ def contributions(estimator: Any, X: ArrayLike) -> Contributions:
     )
 
 
-def suspects(estimator: Any, row: ArrayLike, *, level: float = LEVEL, most: int = MOST) -> list[Suspect]:
+def suspects(estimator: Any, row: ArrayLike, *, level: float = CELL_LEVEL, most: int = MOST) -> list[Suspect]:
     """The cells of one row that would have to be otherwise, the worst first.
 
     The worst cell is taken as missing, and the others are judged again, so
@@ -207,7 +207,7 @@ def suspects(estimator: Any, row: ArrayLike, *, level: float = LEVEL, most: int 
     ]
 
 
-def _limit(d: int, level: float = LEVEL) -> float:
+def _limit(d: int, level: float = CELL_LEVEL) -> float:
     """Largest standardized difference of the d cells of a regular row."""
     return float(ndtri(1 - (1 - level) / (2 * d)))
 
@@ -305,7 +305,7 @@ class RowModel:
         """
         squares: Array = np.asarray(self.score_parts(A).sum(axis=1))
         live = max(int(np.count_nonzero(self.precisions)), 1)
-        usual = float(chdtri(live, 1 - LEVEL))
+        usual = float(chdtri(live, 1 - CELL_LEVEL))
         return np.asarray(usual / np.maximum(squares, usual))
 
     def weighed(self, A: Array) -> Array:

@@ -14,7 +14,7 @@ from .._arrays import is_array, namespace, saturated, to_numpy
 from .._flags import Cutoffs
 from .._threads import one_thread
 from ..rows import safe_factor
-from ..solvers.stream import State, new_state, update
+from ..solvers.stream import StreamState, new_state, update
 from ..solvers.stream_cells import completed
 from ..solvers.stream_model import N_BINS, Model, limits, new_model
 from ._base import product, signed_rows
@@ -367,7 +367,7 @@ class IncrementalTL1PCA(OutlierPCA):
         return new_model(rows, center, fit.components_.astype(np.float64), fit.weights_ > 0, n_axes)
 
     # ---------------------------------------------------------------- state and attributes
-    def _state(self) -> State:
+    def _state(self) -> StreamState:
         """The state that the fitted attributes hold."""
         model, rival = (
             Model(center, axes, variances, float(noise), float(weight), float(votes), float(unit), counts)
@@ -379,7 +379,7 @@ class IncrementalTL1PCA(OutlierPCA):
                 self.models_counts_,
             )
         )
-        return State(
+        return StreamState(
             model,
             rival,
             self.reserve_,
@@ -391,7 +391,7 @@ class IncrementalTL1PCA(OutlierPCA):
             self.n_rejected_,
         )
 
-    def _store(self, state: State, dtype: Any = None) -> None:
+    def _store(self, state: StreamState, dtype: Any = None) -> None:
         pair, model, k = (state.model, state.rival), state.model, self.n_components_
         self.models_center_ = np.stack([each.center for each in pair])
         self.models_axes_ = np.stack([each.axes for each in pair])

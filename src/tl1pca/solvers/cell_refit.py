@@ -37,7 +37,7 @@ EDGES = np.linspace(0.0, 6.0, 61)
 #: Number of classes, up to one deviation, by which good cells are counted: bad ones are few there.
 MIDDLE = 10
 #: First class of those in which next to no cell is good: their number says how near the bad ones come.
-FAR = 45
+ALL_BAD = 45
 #: Degrees of freedom of the longest tail that good cells may have: rows and columns differ in their noise,
 #: and units are a few percent off.
 LONG = 6.0
@@ -70,7 +70,7 @@ def good_shares(counts: Array) -> Array:
         for usual in (_NORMAL, _LONG)
     )
     excess, tail = (np.maximum(x - normal, 0.0)[MIDDLE:].sum() for x in (seen, long))
-    more = np.maximum(np.minimum(long, seen - seen[FAR:].mean()) - normal, 0.0)
+    more = np.maximum(np.minimum(long, seen - seen[ALL_BAD:].mean()) - normal, 0.0)
     good = normal + more * min(1.0, tail / max(excess, 1e-300))
     ratio = np.where(seen > 0, good / np.maximum(seen, 1), 1.0)
     shares = isotonic_regression(ratio, weights=np.maximum(seen, 1e-9), increasing=False).x

@@ -20,7 +20,7 @@ ROW_LEVEL = 0.99
 #: Share of bad cells that a good row may have in any table: one of ten cells is no surprise.
 USUAL_RATE = 0.05
 #: A bad row says no more about what bad rows have in common than one that is this many deviations off.
-FAR = 10.0
+MOST_DEVIATIONS = 10.0
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ def common_directions(cells: Cells, plane: CellPlane, vectors: Array, rows: Arra
     outside = np.flatnonzero(~rows)
     if not off.shape[1] or not len(outside):
         return Common(off[:, :0], np.zeros(0))
-    free = Common(off, np.full(off.shape[1], FAR**2))
+    free = Common(off, np.full(off.shape[1], MOST_DEVIATIONS**2))
     scores = robust_scores(cells.take(outside), free.added_to(plane))[:, -off.shape[1] :]
-    scores *= np.minimum(1.0, FAR / np.maximum(np.linalg.norm(scores, axis=1), 1e-300))[:, None]
+    scores *= np.minimum(1.0, MOST_DEVIATIONS / np.maximum(np.linalg.norm(scores, axis=1), 1e-300))[:, None]
     variances, turn = np.linalg.eigh(scores.T @ scores / len(rows))
     more = variances > 1.0
     return Common(off @ turn[:, more], variances[more])

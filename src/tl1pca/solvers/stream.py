@@ -22,7 +22,7 @@ import numpy as np
 
 from .stream_model import Array, Limits, Measured, Model, count, faded, learn, limits, measure, surprise
 
-__all__ = ["State", "new_state", "update"]
+__all__ = ["StreamState", "new_state", "update"]
 
 #: A new rival starts when the rows in reserve are as many as this share of the votes of the model in use.
 RIVAL_SHARE = 0.2
@@ -35,7 +35,7 @@ WARM_UPS = 4
 
 
 @dataclass(frozen=True)
-class State:
+class StreamState:
     """All that is known after some rows.
 
     Attributes
@@ -71,13 +71,13 @@ class State:
     n_rejected: int
 
 
-def new_state(model: Model, rows: Array, n_reserve: int) -> State:
+def new_state(model: Model, rows: Array, n_reserve: int) -> StreamState:
     """The state after a warm-up, with room for `n_reserve` rejected rows."""
     n, d = rows.shape
     sample = np.zeros((WARM_UPS * n_reserve, d))
     sample[:n] = rows
     empty = np.zeros((n_reserve, d))
-    return State(model, _none(model), empty, 0, 0.0, sample, 0.0, n, n - round(model.votes))
+    return StreamState(model, _none(model), empty, 0, 0.0, sample, 0.0, n, n - round(model.votes))
 
 
 def _none(model: Model) -> Model:
@@ -86,12 +86,14 @@ def _none(model: Model) -> Model:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def update(state: State, block: Array, k: int, forget: float, start: Callable[[Array], Model]) -> State:
+def update(
+    state: StreamState, block: Array, k: int, forget: float, start: Callable[[Array], Model]
+) -> StreamState:
     """The state after one more block of rows.
 
     Parameters
     ----------
-    state : State
+    state : StreamState
     block : ndarray of shape (b, d)
         In the order in which they came.
     k : int
@@ -103,7 +105,7 @@ def update(state: State, block: Array, k: int, forget: float, start: Callable[[A
 
     Returns
     -------
-    State
+    StreamState
     """
     fade, old = forget ** np.arange(len(block) - 1, -1, -1.0), forget ** len(block)
     n_seen = state.n_seen + len(block)
@@ -137,10 +139,10 @@ def update(state: State, block: Array, k: int, forget: float, start: Callable[[A
         model, rival = rival, model
     n_rejected = state.n_rejected + len(block) - int(np.count_nonzero(own[0]))
     sample = _sampled(state.sample, state.n_seen, block, memory)
-    return State(model, rival, reserve, n_reserve, votes, sample, vain, n_seen, n_rejected)
+    return StreamState(model, rival, reserve, n_reserve, votes, sample, vain, n_seen, n_rejected)
 
 
-def _fitted_again(state: State, k: int, start: Callable[[Array], Model]) -> State:
+def _fitted_again(state: StreamState, k: int, start: Callable[[Array], Model]) -> StreamState:
     """The models from fits of all rows so far, which the sample is the last time to hold."""
     rows = state.sample[: state.n_seen]
     its = _shared_out((state.model, state.rival), rows, k)[2][1]
