@@ -16,6 +16,8 @@ from sklearn.datasets import load_wine
 from explore_server import Explorer
 from tl1pca.datasets import make_contaminated
 
+pytestmark = pytest.mark.slow  # a real browser, step by step
+
 pytest.importorskip("starlette", reason="the extra explore is not installed")
 
 

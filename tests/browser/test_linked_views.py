@@ -18,6 +18,8 @@ from tl1pca.preprocessing import MADScaler
 from tl1pca.report import write_report
 from tl1pca.report._words import short_names, shorten
 
+pytestmark = pytest.mark.slow  # a real browser, step by step
+
 NAMES = ["<b>width</b>", "height", "weight", "depth", "age", "speed of a thing with a rather long name"]
 FIGURES = ("figure-map", "figure-scores", "figure-classical", "figure-again")
 

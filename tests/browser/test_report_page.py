@@ -13,6 +13,8 @@ from tl1pca.diagnostics import Flag
 from tl1pca.report import write_report
 from tl1pca.report._words import shorten
 
+pytestmark = pytest.mark.slow  # a real browser, step by step
+
 HOSTILE = [
     "<script>alert(1)</script>",
     "<b>bold</b>",
