@@ -60,6 +60,7 @@ def test_the_order_of_methods_does_not_matter(tmp_path, reference):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_killed_and_started_again_ends_with_the_same_table(tmp_path, reference, jobs):
     journal = tmp_path / "killed" / "small.jsonl"

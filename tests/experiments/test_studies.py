@@ -430,6 +430,7 @@ def test_numbers_and_atomic_files(tmp_path):
     assert [path.read_bytes() for path in (tmp_path / "deep").iterdir()] == [b"2"]
 
 
+@pytest.mark.slow
 def test_the_family_in_the_papers_protocol(tmp_path):
     """Two-dimensional, kernel and supervised methods on the same splits, with labels where they are used."""
     small = replace(DIGITS, noises=(0,), n_components=5)

@@ -88,6 +88,7 @@ def assert_same(fit, expected, tol=1e-7):
 
 
 # ---------------------------------------------------------------- the same as local
+@pytest.mark.slow
 @pytest.mark.usefixtures("dask_client")
 @pytest.mark.parametrize("make", [data, unknown])
 def test_components_and_objective_are_the_local_ones(make, local):
@@ -254,6 +255,7 @@ def released(client, most=0, seconds=10.0):
     return len(client.futures) <= most
 
 
+@pytest.mark.slow
 def test_no_future_outlives_the_fit(dask_client):
     assert released(dask_client)
     TL1PCA(K).fit(data())

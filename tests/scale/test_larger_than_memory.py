@@ -21,7 +21,10 @@ EXTRA = {"npy": 128_000_000, "zarr": 192_000_000, "parquet": 416_000_000}
 #: A file is twice as large, and holds each of four pieces equally often.
 ROWS = {kind: 2 * extra // (4 * COLUMNS) for kind, extra in EXTRA.items()}
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA is Linux's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA is Linux's"),
+]
 
 
 def piece(i):
@@ -94,8 +97,8 @@ def limited(action, kind, path, name):
     ("kind", "name"),
     [
         ("npy", "TL1PCA"),
-        pytest.param("zarr", "TL1SubspacePCA", marks=pytest.mark.slow),
-        pytest.param("parquet", "TL1SubspacePCA", marks=pytest.mark.slow),
+        pytest.param("zarr", "TL1SubspacePCA"),
+        pytest.param("parquet", "TL1SubspacePCA"),
     ],
 )
 def test_a_fit_in_less_memory_than_the_file(file, kind, name):
@@ -109,7 +112,6 @@ def test_a_fit_in_less_memory_than_the_file(file, kind, name):
     np.testing.assert_allclose(found["mean"], expected.mean_, atol=atol)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["npy", "zarr"])
 def test_the_limit_bites(file, kind):
     """The data as an array, for scikit-learn's PCA, do not fit under the same limit.

@@ -10,8 +10,9 @@ import tl1pca
 from support import ESTIMATORS
 from torture import faults, hard_cases, interrupts, kills, load, soak
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_a_killed_save_leaves_the_old_model_or_the_new(tmp_path):
     tally = kills.torture(kills.targets()[0], tmp_path, kills=2)
     assert tally.killed >= 1
@@ -43,7 +44,7 @@ def test_the_harness_notices_half_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("what", "fault", "reason"),
     [
-        pytest.param("reproduce", "full", "too large", marks=pytest.mark.slow),
+        pytest.param("reproduce", "full", "too large"),
         ("save", "readonly", "denied"),
     ],
 )
@@ -55,7 +56,6 @@ def test_faults_are_said_and_nothing_is_lost(fault, reason, what):
     assert after == before  # the old files are there, and no others
 
 
-@pytest.mark.slow
 def test_a_file_that_may_not_be_read():
     code, said, before, after = faults.meet("readonly", "load")
     assert code == 1
@@ -65,7 +65,6 @@ def test_a_file_that_may_not_be_read():
     assert after == before
 
 
-@pytest.mark.slow
 def test_a_short_soak():
     """Threads, forks and a spawned pool at once; ``python -m torture.soak`` does it for an hour."""
     with warnings.catch_warnings():
@@ -76,7 +75,6 @@ def test_a_short_soak():
     assert found["descriptors"][1] - found["descriptors"][0] <= 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("index", [0, 16], ids=interrupts.label)
 def test_ctrl_c_gives_the_prompt_back(index):
     took, answer = interrupts.seconds_to_return(index)
@@ -94,7 +92,6 @@ def test_threads_share_estimators():
     assert load.with_threads(threads=6, rounds=1) == []
 
 
-@pytest.mark.slow
 def test_memory_does_not_grow():
     assert load.growth(fits=300, warm_up=150) < 3 << 20
 
