@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import digamma, ndtri, polygamma
+from scipy.special import digamma, ndtri, zeta
 
 from .statistics import truncated_normal
 
@@ -23,8 +23,10 @@ Array = NDArray[Any]
 #: A residual of more deviations takes no part in the variance of its column: rows of the fit may have
 #: bad cells, and a sensor that fails now has often failed before.
 WINDOW = 3.0
-#: Turns at most, and the change of a variance, as a share, at which they end.
+#: Turns at most, and the change of the variances (root mean square of the shares) at which they end.
 TURNS, SETTLED = 30, 0.01
+#: Rows that the first guess is made from, or up to twice as many.
+START_ROWS = 300
 #: A column of larger leverage all but is a component: its residuals are rounding.
 MOST_LEVERAGE = 1.0 - 1e-9
 
@@ -69,22 +71,35 @@ def column_noise(residuals: Array, components: Array, free: float, rounding: flo
     told, off = np.count_nonzero(h < MOST_LEVERAGE), E.shape[1] - len(C)
     if off * (off + 1) < 2 * told or free * n < 1:
         return np.full(E.shape[1], float((E * E).sum()) / max(free * n * off, 1.0))
-    start = np.median(E * E, axis=0) / (ndtri(0.75) ** 2 * free * _left(h))
+    some = E[:: max(1, n // START_ROWS)]
+    start = np.median(some * some, axis=0) / (ndtri(0.75) ** 2 * free * _left(h))
     psi = moderated(start, free * n * (1 - h), rounding)
     inside_share, inside_variance = truncated_normal(WINDOW)
+    squares, settled = np.einsum("ij,ij->j", E, E), True
     for _ in range(TURNS):
         if not (psi > 0).all():
             break
-        D = weighted_dual(C, psi)
-        left = free * _left((D * C.T).sum(axis=1))
-        squares = (E - (E @ D) @ C) ** 2
-        inside = squares <= WINDOW**2 * psi * left
-        count = np.maximum(inside.sum(axis=0), 1)
-        found = (squares * inside).sum(axis=0) / (count * inside_variance * left)
-        before, psi = psi, moderated(found, count / inside_share * left, rounding)
-        if (np.abs(psi - before) <= SETTLED * before).all():
+        D, left = _dual_and_left(C, psi, free)
+        T = E @ D
+        if settled:  # bad cells are looked for anew; with these left out a turn takes moments of T alone
+            i, j = np.nonzero((E - T @ C) ** 2 > WINDOW**2 * psi * left)
+            count, bad, loadings = np.maximum(n - np.bincount(j, minlength=len(psi)), 1), E[i, j], C.T[j]
+        within = squares - 2 * np.einsum("jk,kj->j", E.T @ T, C) + np.einsum("kj,kj->j", T.T @ T @ C, C)
+        within -= np.bincount(j, (bad - np.einsum("ik,ik->i", T[i], loadings)) ** 2, len(psi))
+        dof = count / inside_share * left
+        found = np.maximum(within, 0.0) / (dof * inside_share * inside_variance)
+        before, psi, looked = psi, moderated(found, dof, rounding), settled
+        settled = bool(np.mean((psi / before - 1.0) ** 2) <= SETTLED**2)
+        if looked and settled:
             break
     return psi
+
+
+def _dual_and_left(C: Array, psi: Array, free: float) -> tuple[Array, Array]:
+    """`weighted_dual` of orthonormal components, and the share of the noise in the residuals."""
+    weighted = C / psi
+    D = np.linalg.solve(weighted @ C.T, weighted).T
+    return D, free * _left((D * C.T).sum(axis=1))
 
 
 def _left(leverages: Array) -> Array:
@@ -120,12 +135,12 @@ def moderated(variances: Array, dof: Array, least: float = 0.0) -> Array:
         return np.full(len(variances), float(variances.mean()))
     half, voting = 0.5 * dof[votes], variances[votes]
     logs = np.log(voting) - digamma(half) + np.log(half)
-    apart = float(logs.var(ddof=1) - polygamma(1, half).mean()) if len(logs) > 1 else 0.0
+    apart = float(logs.var(ddof=1) - zeta(2, half).mean()) if len(logs) > 1 else 0.0
     if apart <= 0:
         return np.full(len(variances), float(np.average(voting, weights=half)))
-    # 1/y < trigamma(y) < 1/y + 1/y^2
+    # trigamma(y) = zeta(2, y) lies between 1/y and 1/y + 1/y^2.
     prior = 2 * brentq(
-        lambda y: float(polygamma(1, y)) - apart, 1 / apart, (1 + np.sqrt(1 + 4 * apart)) / (2 * apart)
+        lambda y: float(zeta(2, y)) - apart, 1 / apart, (1 + np.sqrt(1 + 4 * apart)) / (2 * apart)
     )
     common = float(np.exp(logs.mean() + digamma(prior / 2) - np.log(prior / 2)))
     return np.asarray((prior * common + dof * variances) / (prior + dof))
