@@ -82,7 +82,7 @@ def column_noise(residuals: Array, components: Array, free: float, rounding: flo
         D, left = _dual_and_left(C, psi, free)
         T = E @ D
         if settled:  # bad cells are looked for anew; with these left out a turn takes moments of T alone
-            i, j = np.nonzero((E - T @ C) ** 2 > WINDOW**2 * psi * left)
+            i, j = np.nonzero(WINDOW**2 * psi * left < (E - T @ C) ** 2)
             count, bad, loadings = np.maximum(n - np.bincount(j, minlength=len(psi)), 1), E[i, j], C.T[j]
         within = squares - 2 * np.einsum("jk,kj->j", E.T @ T, C) + np.einsum("kj,kj->j", T.T @ T @ C, C)
         within -= np.bincount(j, (bad - np.einsum("ik,ik->i", T[i], loadings)) ** 2, len(psi))

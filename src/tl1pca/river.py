@@ -11,9 +11,10 @@ import numpy as np
 
 from .estimators import IncrementalTL1PCA
 
-Transformer: Any
 try:
-    from river.base import Transformer
+    import river.base
+
+    Transformer: Any = river.base.Transformer
 except ImportError:  # said when it is used: tools that import every module go on
     Transformer = None
 
