@@ -638,6 +638,8 @@ class TestLeverage:
         assert self.ball(0.05, 45.0) is not None
         assert self.ball(0.04, 45.0) is None  # too few
         assert self.ball(0.1, 45.0, spread=2.0) is None  # a group
+        assert self.ball(0.1, 45.0, spread=1.2) is not None
+        assert self.ball(0.1, 45.0, spread=1.6) is None  # a tight group: more spread of its own than noise
         assert self.ball(0.1, 45.0, body=1.2) is None  # the body is as small
 
     def test_so_many_rows_must_be_left(self):

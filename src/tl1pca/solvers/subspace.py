@@ -318,8 +318,9 @@ def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int) 
 
     In the score metric of the start, which holds no such cluster, its rows are
     beyond twice the .9975 quantile; with the size that noise gives to a point
-    it holds 5 % of the rows, has hardly any others about it, and is small
-    beside the main body: groups and tails are none of that.
+    it holds 5 % of the rows, has hardly any others about it, less spread of
+    its own than noise has, and is small beside the main body: groups and tails
+    are none of that.
     """
     plane, n = found.plane, sample.shape[0]
     axes = plane.W[:, plane.live]
@@ -347,8 +348,10 @@ def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int) 
     for _ in range(3):
         spot = P[np.sum((P - spot) ** 2, axis=1) <= radius2 * (1 + 1e-9)].mean(axis=0)
     squares = np.sum((T - spot) ** 2, axis=1)
-    cluster, about = (int((keep & (squares <= times * radius2)).sum()) for times in (2.0, 8.0))
-    if cluster < need or about > 1.25 * cluster or keep.sum() - about < count:
+    cluster, about = (squares[keep & (squares <= times * radius2)] for times in (2.0, 8.0))
+    if len(cluster) < need or len(about) > 1.25 * len(cluster) or keep.sum() - len(about) < count:
+        return None
+    if about.mean() > 2.0 * k * noise:
         return None
     return Ball(plane.center + axes @ spot, axes, 8.0 * radius2)
 
