@@ -68,7 +68,9 @@ class Page:
             self.page.dispatch_event("body", "drop", {"dataTransfer": dropped})
         else:
             self.page.locator("#file").set_input_files(path)
+        end = time.monotonic() + 60
         while (self.server.settled()["file"] or {}).get("id") == (before or {}).get("id"):
+            assert time.monotonic() < end, f"{path.name} never came"
             self.page.wait_for_timeout(50)
         return self.settled()
 
