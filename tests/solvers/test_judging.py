@@ -211,6 +211,21 @@ class TestJudging:
         assert np.count_nonzero(pca.judging_variance_) == 2
         assert (pca.flags_[:15] > 0).all()
 
+    def test_a_tight_cluster_beside_the_rows_kept_hides_no_axis(self):
+        """At the center of the scores it is the main mode of all rows, on every axis."""
+        X = np.vstack([self.rows([50.0, 40.0, 30.0] + [1.0] * 9, 160), 0.1 * self.rows([1.0] * 12, 120)])
+        assert judging_dimension(X, np.arange(160), 1, 141) == 3
+
+    def test_rows_with_long_tails_show_their_axes(self):
+        """Most lie near the center of a weak axis, and the nearest ones to a plane without it nearer still."""
+        flagged = []
+        for seed in range(8):
+            rng = np.random.default_rng(seed)
+            Q = np.linalg.qr(rng.normal(size=(20, 5)))[0]
+            X = (rng.exponential(size=(200, 5)) - 1) * np.linspace(6, 3, 5) @ Q.T + rng.normal(size=(200, 20))
+            flagged.append((TL1SubspacePCA(3).fit(X).flags_ > 1).mean())
+        assert np.mean(flagged) < 0.03
+
     @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
     def test_a_minority_lends_no_axis_in_any_units(self, unit):
         X, Q, _ = low_rank(0, r=5)

@@ -190,7 +190,7 @@ def test_a_second_reweighting_finds_the_plane_where_one_does_not():
 
 def test_reweighting_that_would_go_on_without_end_takes_two_planes(monkeypatch):
     """Sets of rows that take turns, and no better a plane for it."""
-    X, _ = near_rows(372)
+    X, _ = near_rows(378)
     planes = []
 
     def counted(*arguments):

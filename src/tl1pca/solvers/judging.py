@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri
+from scipy.special import chdtri, ndtri
 
 from ..rows import Rows
 from ..statistics import main_mode, subsample
@@ -33,11 +33,13 @@ def judging_dimension(
 
     With fewer components than the data have, what is left of the others hides
     bad rows. An axis of the rows kept counts while it is wider than noise would
-    make the largest of so many axes, both among these rows and by the main
-    mode of all rows on it: a few bad rows kept lend no axis, nor do many that
-    were not. And it is wider than its columns are by themselves, and than
-    chance would make so many of them: an axis of loud columns is nothing that
-    rows have in common, and bad rows would pass for regular ones there.
+    make the largest of so many axes, both by the variance of these rows and for
+    most rows: a few bad rows kept lend no axis. That is told by their median
+    deviation or by the main mode of all rows, whichever is wider: the one is
+    short of tails, the other may be that of a tight cluster of bad rows. And
+    it is wider than its columns are by themselves, and than chance would make
+    so many of them: an axis of loud columns is nothing that rows have in
+    common, and bad rows would pass for regular ones there.
 
     Parameters
     ----------
@@ -64,10 +66,12 @@ def judging_dimension(
     own = (np.einsum("ij,ij->j", whole, whole) - m * mean**2) / (m - 1)
     alone, left = own - shares[:, :k] @ variances[:k], 1 - shares[:, :k].sum(axis=1)
     while q < most:
-        width2 = min(float(variances[q]), main_mode(A @ W[:, q], count)[1] ** 2)
-        share, wide = shares[:, q], float(variances[q])
+        share, wide, scores = shares[:, q], float(variances[q]), A @ W[:, q]
+        deviations = np.abs(scores[kept] - np.median(scores[kept]))
+        most_rows = max(float(np.median(deviations) / ndtri(0.75)), main_mode(scores, count)[1])
         apart = float(share @ (alone / np.maximum(left, 1e-9))) * (1 + np.sqrt(1 / (share @ share) / m)) ** 2
-        if width2 <= MARGIN * largest_noise(m, d - q) * noise or wide <= apart:
+        noisy = MARGIN * largest_noise(m, d - q) * noise
+        if min(wide, most_rows**2) <= noisy or wide <= apart:
             break
         alone, left, q = alone - wide * share, left - share, q + 1
     return q

@@ -7,6 +7,7 @@ is a repeated point far out, see `leverage_ball`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -141,12 +142,8 @@ def fit_subspace(
         spectrum = weighted_plane(sample, _mask(sample, order[:few]), min(m, d))
         k = reach_share(spectrum.variances, spectrum.total_variance, n_components)
     inner = min(k, d - int(muted.sum()))
-    keep, q = concentrate(sample, order, inner, few, masked, tol), inner
-    if judge_beyond:
-        q = _dimension(X, seen, span, muted, np.flatnonzero(to_numpy(keep)), inner, few)
-    if q > inner:
-        keep = concentrate(sample, order, q, few, masked, tol)
-    found = assess(sample, weighted_plane(sample, keep, q, masked), inner, keep, few, tol)
+    dimension = partial(_dimension, X, seen, span, muted, inner, few, order) if judge_beyond else None
+    found, q = concentrated(sample, order, inner, few, masked, tol, dimension)
     keep = sample.map(
         partial(_without_far, found.plane.n_fit), found.keep, found.score_distances, _mask(sample, order)
     )
@@ -221,12 +218,46 @@ def reach_share(variances: Array, total: float, n_components: int | float) -> in
     return min(len(variances), reached)
 
 
-def _dimension(X: Array, seen: Rows, span: Span, muted: Array, kept: Array, k: int, count: int) -> int:
-    """`judging_dimension` of the columns that judge, from coordinates X in the span."""
+def _dimension(
+    X: Array, seen: Rows, span: Span, muted: Array, k: int, count: int, order: Array, keep: Any
+) -> int:
+    """`judging_dimension` of the columns that judge, by those rows kept that no gap separates."""
     live = slice(None) if not muted.any() else ~muted  # a slice copies nothing
+    kept = np.sort(order[to_numpy(keep)[order] > 0])
     if span.axes is None:
         return judging_dimension(X[:, live], kept, k, count)
     return judging_dimension(X, kept, k, count, seen.gather_rows(kept)[:, live], span.axes[live])
+
+
+def concentrated(
+    sample: Rows,
+    order: Array,
+    k: int,
+    count: int,
+    muted: Array,
+    tol: float,
+    dimension: Callable[[Any], int] | None,
+) -> tuple[RowAssessment, int]:
+    """Rows within the limit of a concentrated plane of k dimensions, or as many as these rows have in common.
+
+    First the nearest rows say how many, which are hardly bad ones, then all
+    rows within the limit: the nearest ones are short on just the axes that the
+    plane lacks.
+    """
+
+    def within(q: int, keep: Any) -> RowAssessment:
+        return assess(sample, weighted_plane(sample, keep, q, muted), k, keep, count, tol)
+
+    keep, q = concentrate(sample, order, k, count, muted, tol), k
+    if dimension is None:
+        return within(k, keep), k
+    more, found = dimension(keep), None
+    while more > q or found is None:
+        if more > q:
+            q, keep = more, concentrate(sample, order, more, count, muted, tol)
+        found = within(q, keep)
+        more = dimension(found.keep)
+    return found, q
 
 
 def start_rows(order: Array, count: int, q: int) -> Array:
