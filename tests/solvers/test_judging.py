@@ -217,7 +217,7 @@ class TestJudging:
         assert judging_dimension(X, np.arange(160), 1, 141) == 3
 
     def test_rows_with_long_tails_show_their_axes(self):
-        """Most lie near the center of a weak axis, and the nearest ones to a plane without it nearer still."""
+        """Most lie near the center of a weak axis, and those nearest to a plane without it nearer still."""
         flagged = []
         for seed in range(8):
             rng = np.random.default_rng(seed)
