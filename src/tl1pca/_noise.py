@@ -97,7 +97,7 @@ def column_noise(residuals: Array, components: Array, free: float, rounding: flo
 
 def _dual_and_left(C: Array, psi: Array, free: float) -> tuple[Array, Array]:
     """`weighted_dual` of orthonormal components, and the share of the noise in the residuals."""
-    weighted = C / psi
+    weighted = C * (psi.min() / psi)  # never larger than C, however small psi
     D = np.linalg.solve(weighted @ C.T, weighted).T
     return D, free * _left((D * C.T).sum(axis=1))
 
