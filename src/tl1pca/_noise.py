@@ -9,6 +9,8 @@ least squares are enough, as what they leave out lies in the plane.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ WINDOW = 3.0
 #: Turns at most, and the change of the variances (root mean square of the shares) at which they end.
 TURNS, SETTLED = 30, 0.01
 #: Rows that the first guess is made from, or up to twice as many.
-START_ROWS = 300
+START_ROWS = 100
 #: A column of larger leverage all but is a component: its residuals are rounding.
 MOST_LEVERAGE = 1.0 - 1e-9
 
@@ -67,25 +69,30 @@ def column_noise(residuals: Array, components: Array, free: float, rounding: flo
     [1.0, 1.0, 9.0, 9.0, 9.0]
     """
     E, C, n = residuals, components, len(residuals)
-    h = (weighted_dual(C, np.ones(C.shape[1])) * C.T).sum(axis=1)
+    h = (C * C).sum(axis=0)
     told, off = np.count_nonzero(h < MOST_LEVERAGE), E.shape[1] - len(C)
     if off * (off + 1) < 2 * told or free * n < 1:
         return np.full(E.shape[1], float((E * E).sum()) / max(free * n * off, 1.0))
-    some = E[:: max(1, n // START_ROWS)]
-    start = np.median(some * some, axis=0) / (ndtri(0.75) ** 2 * free * _left(h))
+    some = np.ascontiguousarray(E[:: max(1, n // START_ROWS)].T)
+    start = np.median(np.abs(some), axis=1) ** 2 / (ndtri(0.75) ** 2 * free * _left(h))
     psi = moderated(start, free * n * (1 - h), rounding)
     inside_share, inside_variance = truncated_normal(WINDOW)
+    scatter = _scatter(E)
     squares, settled = np.einsum("ij,ij->j", E, E), True
     for _ in range(TURNS):
         if not (psi > 0).all():
             break
         D, left = _dual_and_left(C, psi, free)
-        T = E @ D
-        if settled:  # bad cells are looked for anew; with these left out a turn takes moments of T alone
-            i, j = np.nonzero(WINDOW**2 * psi * left < (E - T @ C) ** 2)
+        if settled:  # bad cells are looked for anew; with these left out a turn takes second moments alone
+            R = E @ D @ C
+            R -= E
+            i, j = np.nonzero(np.abs(R) > WINDOW * np.sqrt(psi * left))
             count, bad, loadings = np.maximum(n - np.bincount(j, minlength=len(psi)), 1), E[i, j], C.T[j]
-        within = squares - 2 * np.einsum("jk,kj->j", E.T @ T, C) + np.einsum("kj,kj->j", T.T @ T @ C, C)
-        within -= np.bincount(j, (bad - np.einsum("ik,ik->i", T[i], loadings)) ** 2, len(psi))
+            spoiled, row = np.unique(i, return_inverse=True)
+            spoiled = E[spoiled]
+        SD = scatter(D)
+        within = squares - ((2 * SD - C.T @ (D.T @ SD)) * C.T).sum(axis=1)
+        within -= np.bincount(j, (bad - np.einsum("ik,ik->i", (spoiled @ D)[row], loadings)) ** 2, len(psi))
         dof = count / inside_share * left
         found = np.maximum(within, 0.0) / (dof * inside_share * inside_variance)
         before, psi, looked = psi, moderated(found, dof, rounding), settled
@@ -93,6 +100,13 @@ def column_noise(residuals: Array, components: Array, free: float, rounding: flo
         if looked and settled:
             break
     return psi
+
+
+def _scatter(E: Array) -> Callable[[Array], Array]:
+    """Products E'E D, by the smaller of the two matrices."""
+    if E.shape[1] < len(E):
+        return partial(np.matmul, E.T @ E)
+    return lambda D: np.asarray(E.T @ (E @ D))
 
 
 def _dual_and_left(C: Array, psi: Array, free: float) -> tuple[Array, Array]:

@@ -1,6 +1,7 @@
 """Every part of the robust subspace: what it is for, and that the result is worse without it."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -327,23 +328,24 @@ class TestParts:
         concentrate(DenseRows(X), np.arange(300), 10, 151, np.zeros(290, dtype=bool), 0.0)
         assert len(planes) <= 8
 
-    def test_concentration_ends_once_a_hundredth_of_the_rows_or_less_changes(self, monkeypatch):
-        """Not before, and without the rounds that the last few rows would take."""
-        sets = []
+    def test_concentration_ends_once_the_nearest_rows_come_hardly_nearer(self, monkeypatch):
+        """By half a percent of their squares, without the rounds that the last few would take."""
+        nearest = []
 
-        def seen(rows, keep, *arguments):
-            sets.append(np.asarray(keep) > 0)
-            return weighted_plane(rows, keep, *arguments)
+        def seen(n, sd, od, fitted):
+            far = free_distances(n, sd, od, fitted)
+            nearest.append(np.sort(far)[:501] @ np.sort(far)[:501])
+            return far
 
-        monkeypatch.setattr(FIT + "weighted_plane", seen)
-        for seed in range(3):
-            sets.clear()
+        monkeypatch.setattr(FIT + "free_distances", seen)
+        gains = []
+        for seed in range(12):
+            nearest.clear()
             X = np.random.default_rng(seed).normal(size=(1000, 10)) * np.linspace(2, 1, 10)
-            last = concentrate(DenseRows(X), np.arange(1000), 3, 501, np.zeros(10, dtype=bool), 0.0)
-            sets.append(np.asarray(last) > 0)
-            changed = [(a != b).mean() for a, b in zip(sets[1:], sets)]
-            assert 0.01 < changed[-2] < 0.03
-            assert 0.005 < changed[-1] <= 0.01
+            concentrate(DenseRows(X), np.arange(1000), 3, 501, np.zeros(10, dtype=bool), 0.0)
+            gains.append([before / now - 1 for before, now in pairwise(nearest)])
+        last, others = np.array([g[-1] for g in gains]), np.concatenate([g[:-1] for g in gains])
+        assert 0.0025 < last.max() <= 0.005 < others.min() < 0.01
 
     def test_concentration_keeps_the_number(self):
         X, Q, rng = low_rank(0)

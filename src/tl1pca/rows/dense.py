@@ -145,8 +145,9 @@ class DenseRows(Rows):
             for block in blocks:
                 A = self._centered(block)
                 t = A @ W
-                A = A - t @ W.T if W.shape[1] else A
-                T[block], r[block] = t, np.sqrt(np.einsum("ij,ij->i", A, A))
+                left = t @ W.T
+                left -= A
+                T[block], r[block] = t, np.sqrt(np.einsum("ij,ij->i", left, left))
             return []
 
         _spread(work, self._blocks(), self.shape)

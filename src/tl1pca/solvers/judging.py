@@ -66,15 +66,20 @@ def judging_dimension(
     own = (np.einsum("ij,ij->j", whole, whole) - m * mean**2) / (m - 1)
     alone, left = own - shares[:, :k] @ variances[:k], 1 - shares[:, :k].sum(axis=1)
     while q < most:
-        share, wide, scores = shares[:, q], float(variances[q]), A @ W[:, q]
-        deviations = np.abs(scores[kept] - np.median(scores[kept]))
-        most_rows = max(float(np.median(deviations) / ndtri(0.75)), main_mode(scores, count)[1])
+        share, wide = shares[:, q], float(variances[q])
         apart = float(share @ (alone / np.maximum(left, 1e-9))) * (1 + np.sqrt(1 / (share @ share) / m)) ** 2
         noisy = MARGIN * largest_noise(m, d - q) * noise
-        if min(wide, most_rows**2) <= noisy or wide <= apart:
+        if wide <= max(noisy, apart) or not _most_are_wider(A @ W[:, q], kept, count, float(np.sqrt(noisy))):
             break
         alone, left, q = alone - wide * share, left - share, q + 1
     return q
+
+
+def _most_are_wider(scores: Array, kept: Array, count: int, width: float) -> bool:
+    """Whether scores have a larger standard deviation for most rows: of those kept, or of all."""
+    near = scores[kept]
+    deviation = float(np.median(np.abs(near - np.median(near)))) / float(ndtri(0.75))
+    return deviation > width or main_mode(scores, count)[1] > width
 
 
 def largest_noise(m: int, p: int) -> float:

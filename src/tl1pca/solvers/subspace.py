@@ -33,8 +33,8 @@ Array = NDArray[Any]
 START_SHARE = 0.6
 #: Rounds of reweighting. More of them change few fits, for better or worse, and some would never end.
 REWEIGHTINGS = 2
-#: Share of the rows whose change is too small for another round of concentration.
-SETTLED = 0.01
+#: By this share of their squares the nearest rows must come nearer for another round of concentration.
+SETTLED = 0.005
 #: A leverage cluster has at least this share of the rows.
 CLUSTER_SHARE = 0.05
 #: Cells that tell the noise of every column.
@@ -266,7 +266,7 @@ def start_rows(order: Array, count: int, q: int) -> Array:
 
 
 def concentrate(sample: Rows, order: Array, q: int, count: int, muted: Array, tol: float) -> Any:
-    """PCA of the rows kept and the `count` rows nearest to it, in turn, until they repeat.
+    """PCA of the rows kept and the `count` rows nearest to it, in turn, while these come nearer.
 
     A fixed number: where no gap divides good from bad rows, a limit would
     take the bad ones in one by one. With fewer than five rows for each axis
@@ -275,7 +275,7 @@ def concentrate(sample: Rows, order: Array, q: int, count: int, muted: Array, to
     rows as they may be, they lie far out and would turn it.
     """
     n, keep = sample.shape[0], _mask(sample, start_rows(order, count, q))
-    before = keep
+    before = np.inf
     for _ in range(20):  # it settles after a few
         plane = weighted_plane(sample, keep, q, muted)
         _, *both = plane_distances(sample, plane)
@@ -284,14 +284,13 @@ def concentrate(sample: Rows, order: Array, q: int, count: int, muted: Array, to
         near = order[np.argsort(far[order], kind="stable")]
         if count < ROWS_PER_AXIS * q:
             inside = far[near] <= max(fit_limit(far, count, tol), far[near[count - 1]])
-            new = _mask(sample, near[inside])
+            keep = _mask(sample, near[inside])
         else:
-            new = _mask(sample, near[:count])
-        # Two sets of rows may take turns for ever: fitted rows are a little closer than they would be.
-        changed = min(float(sample.total(lambda a, b: abs(a - b), new, old)) for old in (keep, before))
-        before, keep = keep, new
-        if changed <= SETTLED * n:
+            keep = _mask(sample, near[:count])
+        squares = float((far[near[:count]] ** 2).sum())
+        if before - squares <= SETTLED * squares:
             break
+        before = squares
     return keep
 
 
