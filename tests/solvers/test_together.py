@@ -335,3 +335,48 @@ def test_few_entries_of_a_device_come_to_the_host(monkeypatch):
     assert together.at_hand(objective, earlier) == (objective, earlier)
     at_home = dispersion(DenseRows(A), TL1()), frame(1)
     assert together.at_hand(*at_home)[0] is at_home[0]
+
+
+class TestSinglePrecision:
+    """Kinks are spread in single precision, as long as it can tell the directions."""
+
+    def precisions(self, X, count, monkeypatch):
+        seen, smoothed = [], together._smoothed
+
+        def counted(objective, *arguments):
+            seen.append(objective.rows.dtype)
+            return smoothed(objective, *arguments)
+
+        monkeypatch.setattr(together, "_smoothed", counted)
+        flag = smooth_ascent(dispersion(DenseRows(X), TL1()), np.zeros((X.shape[1], 0), X.dtype), count, 1)
+        assert flag.W.dtype == flag.T.dtype == flag.alpha.dtype == X.dtype
+        np.testing.assert_allclose(flag.T, X @ flag.W, rtol=1e-4, atol=1e-7 * np.abs(X).max())
+        np.testing.assert_allclose(flag.W.T @ flag.W, np.eye(count), atol=1e-12 if X.dtype == "d" else 1e-5)
+        return "".join(kind.char for kind in seen)
+
+    @pytest.mark.parametrize(("least", "expected"), [(0.1, "f"), (0.002, "f"), (0.0005, "fd"), (1e-6, "fd")])
+    def test_where_it_can_tell_the_directions(self, monkeypatch, least, expected):
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(N, 3))  # of one size along every axis
+        assert self.precisions(signs * [1.0, 0.7, least], 3, monkeypatch) == expected
+
+    @pytest.mark.parametrize(("size", "expected"), [(1e6, "f"), (1e7, "d"), (1e-4, "f"), (1e-6, "d")])
+    def test_where_its_squares_are_numbers(self, monkeypatch, size, expected):
+        X = gaussian(N, 4)
+        assert self.precisions(size * X / np.abs(X).max(), 2, monkeypatch) == expected
+
+    def test_single_precision_stays_what_it_is(self, monkeypatch):
+        assert self.precisions(gaussian(N, 4).astype(np.float32), 2, monkeypatch) == "f"
+
+    def test_as_high_as_in_double_precision(self, monkeypatch):
+        data = [np.random.default_rng(seed).standard_t(3, size=(N, 12)) for seed in range(6)]
+        single = [sum(one.path[-1] for one in ascended(X, TL1(), 4)[1]) for X in data]
+        monkeypatch.setattr(together, "in_single", lambda objective: None)
+        twice = [sum(one.path[-1] for one in ascended(X, TL1(), 4)[1]) for X in data]
+        np.testing.assert_allclose(single, twice, rtol=5e-3)
+        assert np.mean(single) == pytest.approx(np.mean(twice), rel=1e-3)
+
+    def test_a_large_mean_is_taken_off_before(self):
+        X = gaussian(N, 300) + 1e6
+        rows = DenseRows(X, mean=np.full(300, 1e6)).in_single()
+        assert rows.dtype == np.float32
+        np.testing.assert_allclose(rows.array(), X - 1e6, atol=1e-6)
