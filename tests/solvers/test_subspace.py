@@ -690,3 +690,18 @@ def test_columns_of_the_row_space_are_no_discrete_ones():
     """Its coordinates are triangular: half of the rows are zero in some, and that means nothing."""
     X = make_contaminated(60, 120, 3, fraction=0.2, random_state=0)[0]
     assert TL1SubspacePCA(3).fit(X).judging_components_.shape == (3, 120)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_has_no_order(seed):
+    """Rows in an exact plane: the last digits of their distances do not decide which are taken."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(2000, 4)) * [9.0, 6.0, 4.0, 2.0]
+    A[::10] += 30.0
+    X = A @ np.linalg.qr(rng.normal(size=(40, 4)))[0].T
+    fits = [
+        TL1SubspacePCA(2).fit(X + digits * rng.normal(size=X.shape)) for digits in (0.0, 1e-15, 1e-14, 1e-14)
+    ]
+    assert all((fit.flags_[::10] > 0).all() for fit in fits)
+    for fit in fits[1:]:
+        np.testing.assert_allclose(fit.components_, fits[0].components_, atol=1e-6)

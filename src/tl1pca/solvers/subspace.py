@@ -280,7 +280,7 @@ def concentrate(sample: Rows, order: Array, q: int, count: int, muted: Array, to
         plane = weighted_plane(sample, keep, q, muted)
         _, *both = plane_distances(sample, plane)
         free = sample.map(partial(free_distances, plane.n_fit), *both, keep)
-        far = sample.gather_scores(free, np.arange(n))
+        far = np.maximum(sample.gather_scores(free, np.arange(n)), tol)  # rounding has no order
         near = order[np.argsort(far[order], kind="stable")]
         if count < ROWS_PER_AXIS * q:
             inside = far[near] <= max(fit_limit(far, count, tol), far[near[count - 1]])
