@@ -33,6 +33,22 @@ def test_scatter_with_threads_of_either_kind(monkeypatch, narrow):
     )
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-9), ("float32", 1e-3)])
+@pytest.mark.parametrize("tilt", [0.0, 1e-3])
+def test_distances_keep_their_digits_near_the_plane(dtype, rtol, tilt):
+    """From far off down to where the data are rounded, for columns that are not quite orthonormal too."""
+    Q, wide = np.linalg.qr(rng.normal(size=(40, 40)))[0], 60
+    axes = (Q[:, :4] + tilt * Q[:, 4:8]).astype(dtype)
+    off = np.geomspace(1.0, 0.1 / rtol * float(np.finfo(dtype).eps), wide)
+    A = 100.0 * rng.normal(size=(wide, 4)) @ Q[:, :4].T + 300.0 * off[:, None] * Q[:, 9]
+    A = A.astype(dtype)
+    exact = A.astype(np.longdouble) - (A.astype(np.longdouble) @ axes) @ axes.T.astype(np.longdouble)
+    T, r = DenseRows(A).scores_and_distances(axes)
+    np.testing.assert_allclose(r, np.sqrt((exact**2).sum(axis=1)).astype(float), rtol=rtol)
+    np.testing.assert_allclose(T, A @ axes, rtol=1e-5)
+    assert r.dtype == dtype
+
+
 def test_the_row_space_spans_the_same():
     wide = rng.normal(size=(5, 12))
     rows, lift = DenseRows(wide).to_row_space()

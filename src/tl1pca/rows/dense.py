@@ -140,14 +140,12 @@ class DenseRows(Rows):
     def scores_and_distances(self, W: Array) -> tuple[Array, Array]:
         T = np.empty((self.shape[0], W.shape[1]), dtype=self.dtype, order="F")
         r = np.empty(self.shape[0], dtype=self.dtype)
+        cross = W.T @ W - 2.0 * np.eye(W.shape[1], dtype=W.dtype)  # not quite minus one: W is rounded
 
         def work(blocks: list[slice]) -> list[Any]:
             for block in blocks:
-                A = self._centered(block)
-                t = A @ W
-                left = t @ W.T
-                left -= A
-                T[block], r[block] = t, np.sqrt(np.einsum("ij,ij->i", left, left))
+                T[block], squares = _scores_and_left(self._centered(block), W, cross)
+                r[block] = np.sqrt(squares)
             return []
 
         _spread(work, self._blocks(), self.shape)
@@ -260,6 +258,21 @@ def _allowed() -> int:
     allowed = [int(value) for value in map(os.environ.get, names) if value and value.isdigit()]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([cores, *allowed]))
+
+
+def _scores_and_left(A: Array, W: Array, cross: Array) -> tuple[Array, Array]:
+    """Scores A W and the squared lengths of what they leave, |a - W t|^2 = |a|^2 + t' (W'W - 2) t.
+
+    Half the work of the residuals themselves, which are formed where the difference loses too many digits.
+    """
+    T = A @ W
+    whole = np.einsum("ij,ij->i", A, A)
+    left = whole + np.einsum("ij,ij->i", T @ cross, T)
+    canceled = np.flatnonzero(left <= np.cbrt(np.finfo(A.dtype).eps) * whole)
+    if len(canceled):
+        rest = T[canceled] @ W.T - A[canceled]
+        left[canceled] = np.einsum("ij,ij->i", rest, rest)
+    return T, left
 
 
 def _spread(
