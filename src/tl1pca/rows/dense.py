@@ -222,13 +222,6 @@ class DenseRows(Rows):
 
         return DenseRows(np.ascontiguousarray(R.T), weights=self.weights), lift
 
-    def in_single(self) -> DenseRows:
-        """The same rows in single precision, centered in their own."""
-        A = np.empty(self.shape, dtype=np.float32)
-        for block in self._blocks():
-            A[block] = self._centered(block)
-        return DenseRows(A, weights=None if self.weights is None else self.weights.astype(np.float32))
-
     def _centered(self, block: slice) -> Array:
         A = self._X[block]
         return A if self._mean is None else A - self._mean

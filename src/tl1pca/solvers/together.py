@@ -20,7 +20,7 @@ from .._progress import report_iteration
 from ..geometry import orthonormalize, project_out, unit
 from ..objectives import Dispersion
 from ..operators import TL1, Operator, Smoothed
-from ..rows import DenseRows, safe_factor
+from ..rows import DenseRows
 from ..statistics import subsample
 from .axes import spherical_axes
 from .base import Solution, solution
@@ -39,8 +39,6 @@ WIDTHS = ((0.4, 6), (0.2, 4), (0.1, 3), (0.05, 2))
 TRIALS = (0.4, 0.8, 1.6)
 #: Share of the largest score below which all scores of a direction are rounding.
 NOTHING = 1e-10
-#: The same share below which single precision cannot tell.
-LEAST_IN_SINGLE = 1e-3
 #: Entries up to which a device is slower than the host, for the launches of small kernels.
 HOST_ENTRIES = 1 << 18
 #: Rows whose scores tell a scale.
@@ -137,50 +135,12 @@ def smooth_ascent(
     count = min(count, room)
     axes = spherical_axes(rows, min(room, max(count, N_AXES)))
     axes = orthonormalize(project_out(axes, earlier))
-    rough = in_single(objective)
-    if rough is not None:
-        single = axes.astype(np.float32), earlier.astype(np.float32)
-        flag = _smoothed(rough, *single, count, n_starts, widths)
-        flag = _in_double(objective, flag, earlier)
-        sizes = abs(flag.T).max(axis=0)
-        if sizes.min() > LEAST_IN_SINGLE * sizes.max():
-            return flag
-    return _spanned(_smoothed(objective, axes, earlier, count, n_starts, widths))
-
-
-def in_single(objective: Dispersion) -> Dispersion | None:
-    """The problem in single precision, as good while the kinks are wide; None where it is not safe."""
-    rows = objective.rows
-    if not isinstance(rows, DenseRows) or rows.dtype == np.float32:
-        return None
-    largest = rows.max_abs()  # fourth powers of sums over all rows are to be numbers
-    if any(safe_factor(size, np.dtype(np.float32)) != 1.0 for size in (largest, rows.shape[0] * largest)):
-        return None
-    return objective.on(rows.in_single())
-
-
-def _in_double(objective: Dispersion, flag: Flag, earlier: Array) -> Flag:
-    """A flag that was found in single precision, among rows in double precision."""
-    W = orthonormalize(project_out(flag.W.astype(np.float64), earlier))
-    alpha = None if flag.alpha is None else flag.alpha.astype(np.float64)
-    G, D, square = (Q.astype(np.float64) for Q in flag.last or (W, W, W))
-    return Flag(W, objective.rows.project(W), earlier, alpha, last=flag.last and (G, D, square))
-
-
-def _smoothed(
-    objective: Dispersion,
-    axes: Array,
-    earlier: Array,
-    count: int,
-    n_starts: int,
-    widths: Sequence[tuple[float, int]],
-) -> Flag:
     starts = columns(axes[:, : min(N_AXES, axes.shape[1])], _best_rows(objective, earlier, N_ROWS * n_starts))
     chosen = _contest(objective, starts, earlier, min(count, N_CONTESTED))
     flag = _flag(objective, orthonormalize(project_out(columns(chosen, axes), earlier))[:, :count], earlier)
     for width, steps in widths:
         flag = follow(objective, flag, width, steps)
-    return flag
+    return _spanned(flag)
 
 
 def _contest(objective: Dispersion, starts: Array, earlier: Array, count: int) -> Array:
