@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -18,9 +19,11 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._arrays import narrowed, saturated, to_numpy, without_overflow
 from .._subspace import Subspace
+from .._threads import one_thread
 from ..diagnostics import Cutoffs, cutoffs, flags
 from ..geometry import largest_entry_signs
 from ..rows import DenseRows, safe_factor
+from ..rows.dense import THREADED_ENTRIES
 from ._composed import ComposedPCA, new_rows
 from ._fitted import Fitted, all_or_nothing
 from ._input import open_data
@@ -32,6 +35,11 @@ Array = NDArray[Any]
 ROUNDING, NEGATIVE = 1e-12, 1e-8
 #: Rows that a kernel is asked about at once, where only k(z, z) is wanted.
 DIAGONAL_ROWS = 64
+
+
+def _threads(n_values: int) -> AbstractContextManager[None]:
+    """BLAS on one thread for kernels of few values: fits at the same time give the bits of serial ones."""
+    return one_thread() if n_values <= THREADED_ENTRIES else nullcontext()
 
 
 def _has_preimages(pca: Any) -> bool:
@@ -229,14 +237,17 @@ class KernelizedPCA(ComposedPCA):
         self._check_parameters()
         A = to_numpy(open_data(self, X).rows.array()).astype(np.float64)
         n = len(A)
-        precomputed = self.kernel == "precomputed"
-        if precomputed and A.shape != (n, n):
+        if self.kernel == "precomputed" and A.shape != (n, n):
             raise ValueError(f"A precomputed kernel must be a square matrix, got shape {A.shape}.")
         m = n if self.n_landmarks is None else min(n, int(self.n_landmarks))
-        rng = check_random_state(self.random_state)
+        with _threads(n * m):
+            return self._fit(A, m, sample_weight)
+
+    def _fit(self, A: Array, m: int, sample_weight: ArrayLike | None) -> Self:
+        n, rng = len(A), check_random_state(self.random_state)
         index = np.arange(n) if m == n else np.sort(rng.choice(n, size=m, replace=False))
         self.landmark_index_ = index.astype(np.int64)
-        self.landmarks_ = None if precomputed else A[index]
+        self.landmarks_ = None if self.kernel == "precomputed" else A[index]
         self.gamma_ = 1.0 / A.shape[1] if self.gamma is None else float(self.gamma)
         K = self._to_landmarks(A)
         E = self._embed(K)
@@ -319,8 +330,9 @@ class KernelizedPCA(ComposedPCA):
         """Rows, their kernel values and coordinates, and the precision of X."""
         A = new_rows(self, X)
         dtype, A = A.dtype, A.astype(np.float64)
-        K = self._to_landmarks(A)
-        return A, K, self._coordinates(K), dtype
+        with _threads(len(A) * len(self.landmark_index_)):
+            K = self._to_landmarks(A)
+            return A, K, self._coordinates(K), dtype
 
     def transform(self, X: ArrayLike) -> Array:
         """Scores of rows in feature space.
