@@ -343,7 +343,7 @@ def within_reach(data: Array, *, by_rows: bool) -> Array:
             return data  # which is said elsewhere
         size = np.sort(size[size > 0])
         most = float(size[len(size) // 2]) if len(size) else 0.0  # a median that cannot overflow
-        top = max(abs(float(data.max(initial=0.0))), abs(float(data.min(initial=0.0))))
+        top = as_rows(data).max_abs()
     reach = float(np.finfo(data.dtype).max) ** 0.45
     if most == 0.0 or not np.isfinite(top) or top / reach <= most:
         return data
