@@ -147,3 +147,17 @@ def test_a_column_without_residuals_ends_the_turns():
     found = column_noise(E, C, 1.0, 1e-9)
     assert np.isfinite(found).all()
     assert found[3] == pytest.approx(1.0, rel=0.5)
+
+
+def test_columns_that_depend_on_each_other_keep_noise():
+    """Parts beside their sum: the noise of one column would go to zero, and the weights out of all bounds."""
+    for seed in range(20):
+        rng = np.random.default_rng([8, seed])
+        parts = rng.normal(size=(60, 6)) @ rng.normal(size=(6, 6))
+        A = np.column_stack([parts, parts.sum(axis=1), 2.54 * parts[:, 0]])
+        A -= A.mean(axis=0)
+        C = np.linalg.svd(A, full_matrices=False)[2][:2]
+        R = A - A @ C.T @ C
+        noise = column_noise(R, C, 0.9, 0.0)
+        assert (noise >= 0.99e-4 * (R**2).mean(axis=0)).all()
+        assert np.isfinite(weighted_dual(C, noise)).all()

@@ -29,6 +29,9 @@ WINDOW = 3.0
 TURNS, SETTLED = 30, 0.01
 #: Rows that the first guess is made from, or up to twice as many.
 START_ROWS = 100
+#: The least noise of a column, as a share of the mean square of its residuals. Where columns depend on each
+#: other (parts beside their sum) the likelihood grows without limit as the noise of one of them goes to zero.
+LEAST_SHARE = 1e-4
 #: A column of larger leverage all but is a component: its residuals are rounding.
 MOST_LEVERAGE = 1.0 - 1e-9
 
@@ -45,7 +48,8 @@ def column_noise(residuals: Array, components: Array, free: float, rounding: flo
     Few rows hardly tell them: each is drawn to what the columns have in
     common as far as chance explains their differences. With so many
     components that residuals do not tell the columns apart (Ledermann, 1937)
-    all are the same.
+    all are the same. Every column keeps a share of the mean square of its
+    residuals, where columns depend on each other too (Heywood's case).
 
     Parameters
     ----------
@@ -75,10 +79,11 @@ def column_noise(residuals: Array, components: Array, free: float, rounding: flo
         return np.full(E.shape[1], float((E * E).sum()) / max(free * n * off, 1.0))
     some = np.ascontiguousarray(E[:: max(1, n // START_ROWS)].T)
     start = np.median(np.abs(some), axis=1) ** 2 / (ndtri(0.75) ** 2 * free * _left(h))
-    psi = moderated(start, free * n * (1 - h), rounding)
     inside_share, inside_variance = truncated_normal(WINDOW)
     scatter = _scatter(E)
     squares, settled = np.einsum("ij,ij->j", E, E), True
+    least = LEAST_SHARE * squares / n
+    psi = np.maximum(moderated(start, free * n * (1 - h), rounding), least)
     for _ in range(TURNS):
         if not (psi > 0).all():
             break
@@ -95,7 +100,7 @@ def column_noise(residuals: Array, components: Array, free: float, rounding: flo
         within -= np.bincount(j, (bad - np.einsum("ik,ik->i", (spoiled @ D)[row], loadings)) ** 2, len(psi))
         dof = count / inside_share * left
         found = np.maximum(within, 0.0) / (dof * inside_share * inside_variance)
-        before, psi, looked = psi, moderated(found, dof, rounding), settled
+        before, psi, looked = psi, np.maximum(moderated(found, dof, rounding), least), settled
         settled = bool(np.mean((psi / before - 1.0) ** 2) <= SETTLED**2)
         if looked and settled:
             break
