@@ -12,6 +12,8 @@ from support import ESTIMATORS, gaussian, name, with_components
 from tl1pca import L1PCA, R1PCA, TL1PCA, LpPCA, ResidualPCA, TL1SubspacePCA
 from tl1pca._arrays import to_numpy
 from tl1pca.datasets import make_contaminated
+from tl1pca.estimators import _input
+from tl1pca.rows import ArrayRows
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("SCIPY_ARRAY_API") != "1", reason="scikit-learn dispatches only with SCIPY_ARRAY_API=1"
@@ -21,7 +23,9 @@ MANY = make_contaminated(12_000, 20, 3, fraction=0.2, random_state=0)[0]
 
 
 @pytest.fixture(params=["array_api_strict", "torch"])
-def library(request):
+def library(request, monkeypatch):
+    """A library whose arrays stay where they are however few entries they have."""
+    monkeypatch.setattr(_input, "HOST_ENTRIES", 0)
     with sklearn.config_context(array_api_dispatch=True):
         yield pytest.importorskip(request.param)
 
@@ -111,6 +115,28 @@ def test_new_rows_come_from_where_the_training_rows_did(library):
     for method in ("transform", "predict", "decision_function", "distances", "score_samples"):
         with pytest.raises(ValueError, match=rf"TL1SubspacePCA\.{method}\(\) must use the same namespace"):
             getattr(pca, method)(library.asarray(FEW))
+
+
+@pytest.mark.parametrize("estimator", [TL1PCA(2), TL1SubspacePCA(2), LpPCA(2, p=1.5), R1PCA(2)], ids=name)
+def test_few_entries_are_fitted_on_the_host(library, monkeypatch, estimator):
+    """And answered in kind, to the last bit of what NumPy's array gets; one entry more stays."""
+    X = library.asarray(FEW)
+    opened, as_rows = [], _input.as_rows
+
+    def seen(*data):
+        opened.append(as_rows(*data))
+        return opened[-1]
+
+    monkeypatch.setattr(_input, "as_rows", seen)
+    monkeypatch.setattr(_input, "HOST_ENTRIES", FEW.size)
+    here, there = fitted(estimator, FEW), fitted(estimator, X)
+    assert not any(isinstance(rows, ArrayRows) for rows in opened)
+    for attribute in ("components_", "mean_", "explained_variance_"):
+        assert type(getattr(there, attribute)) is type(X)
+        np.testing.assert_array_equal(to_numpy(getattr(there, attribute)), getattr(here, attribute))
+    monkeypatch.setattr(_input, "HOST_ENTRIES", FEW.size - 1)
+    fitted(estimator, X)
+    assert isinstance(opened[-1], ArrayRows)
 
 
 def test_without_dispatch_an_array_becomes_numpy():

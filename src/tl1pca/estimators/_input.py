@@ -24,6 +24,7 @@ from ..rows import (
     finite_max_abs,
     mask_missing,
 )
+from ..rows.array import HOST_ENTRIES
 from ..rows.dask import known_length, open_rows
 from ..rows.lazy import dask_array, is_dask
 from ..rows.opening import is_rows, is_sparse
@@ -106,7 +107,8 @@ def open_data(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) ->
         Learns the names and the number of the features.
     X : array-like, or one of `KINDS`, of shape (n_samples, n_features)
         An array of another library stays where it is when scikit-learn's
-        configuration has ``array_api_dispatch=True``.
+        configuration has ``array_api_dispatch=True``, unless it is so small
+        that the host is faster.
     sample_weight : array-like of shape (n_samples,), optional
 
     Returns
@@ -287,7 +289,8 @@ def _check_capability(estimator: Any, kind: Kind, shape: tuple[int, int]) -> Non
 
 # ---------------------------------------------------------------- arrays
 def _open_array(estimator: Any, data: Any, sample_weight: ArrayLike | None) -> Rows:
-    if not estimator._supports_array_api:
+    few = is_array(data) and data.shape[0] * data.shape[1] <= HOST_ENTRIES
+    if few or not estimator._supports_array_api:
         data = to_numpy(data)
     if isinstance(data, np.ndarray) and data.size <= SMALL_ENTRIES:
         data = np.ascontiguousarray(data)  # a data frame and an array of the same numbers give the same bits
@@ -314,9 +317,8 @@ def check_weights(sample_weight: Any, X: Any) -> Any:
     foreign = is_foreign(X)
     given = sample_weight.compute() if is_dask(sample_weight) else sample_weight
     host = np.empty((X.shape[0], 0), dtype=np.float64 if foreign else X.dtype)
-    weights = _check_sample_weight(
-        to_numpy(given) if foreign else given, host, dtype=host.dtype, ensure_non_negative=True
-    )
+    given = to_numpy(given) if is_array(given) else given
+    weights = _check_sample_weight(given, host, dtype=host.dtype, ensure_non_negative=True)
     if np.count_nonzero(weights) < 2:
         raise ValueError("sample_weight must be positive for at least two rows.")
     info, top = np.finfo(host.dtype), float(weights.max())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .._arrays import to_numpy
 from ..extraction import Extraction, greedy
@@ -16,7 +16,7 @@ from ..objectives import dispersion
 from ..operators import TL1, Lp, Operator
 from ..rows import Lift, Rows, safe_factor
 from ..solvers import GramFixedPoint, Solver, SparseAscent, SparseFixedPoint, sparse_loadings
-from ._base import Center, ObliquePCA, Problem, check_unit_rows, give_back, product, signed_rows
+from ._base import Center, ObliquePCA, Problem, check_unit_rows, product, signed_rows
 from ._composed import check_choice
 from ._dispersion import check_iteration
 from ._fitted import Fitted
@@ -335,28 +335,13 @@ class SparseTL1SubspacePCA(TL1SubspacePCA):
         check_n_nonzero(self.n_nonzero)
         check_iteration(self.tol, self.max_iter)
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Fit the subspace to the majority of the rows of X, and thin out its loadings.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        return give_back(super().fit(X), X)
-
-    def _fit(self, data: Data) -> Self:
+    def _fit(self, data: Data) -> None:
         super()._fit(data)
         d = data.rows.shape[1]
         s = d if self.n_nonzero is None else int(self.n_nonzero)
         self.loss_of_fit_ = 0.0
         if s < d:
             self._thin_out(to_numpy(data.rows.array()), s, safe_factor(data.max_abs, data.rows.dtype))
-        return self
 
     def _thin_out(self, A: Array, s: int, factor: float) -> None:
         """Sparse components in place of the dense ones, and what they explain."""

@@ -20,7 +20,7 @@ from ..solvers.leading_span import has_leading_span
 from ..solvers.plane import Plane
 from ..solvers.subspace import fit_subspace
 from ..statistics import subsample
-from ._base import identity, product, signed_rows
+from ._base import give_back, identity, product, signed_rows
 from ._callbacks import reporting_to_callbacks, with_callbacks
 from ._fitted import Fitted, all_or_nothing
 from ._input import Data, open_data
@@ -198,9 +198,10 @@ class TL1SubspacePCA(OutlierPCA):
         with reporting_to_callbacks(self, X, y):
             data = open_data(self, X)
             with data.rows.threads():
-                return self._fit(data)
+                self._fit(data)
+        return give_back(self, X)
 
-    def _fit(self, data: Data) -> Self:
+    def _fit(self, data: Data) -> None:
         rows = data.rows
         lift: Lift = identity
         k, share = self._check_n_components(min(rows.shape))
@@ -258,7 +259,6 @@ class TL1SubspacePCA(OutlierPCA):
         self.scale_ = self.objective_ = float(self.objective_path_[0][-1])
         self.n_iter_ = max(1, len(fit.path) - 1)
         self.converged_ = fit.converged
-        return self
 
     def _choose(self, rows: Rows) -> int:
         """As many components as predict the cells of the rows that a fit with them trusts."""

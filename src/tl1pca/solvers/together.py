@@ -21,6 +21,7 @@ from ..geometry import orthonormalize, project_out, unit
 from ..objectives import Dispersion
 from ..operators import TL1, Operator, Smoothed
 from ..rows import DenseRows
+from ..rows.array import HOST_ENTRIES
 from ..statistics import subsample
 from .axes import spherical_axes
 from .base import Solution, solution
@@ -39,8 +40,6 @@ WIDTHS = ((0.4, 6), (0.2, 4), (0.1, 3), (0.05, 2))
 TRIALS = (0.4, 0.8, 1.6)
 #: Share of the largest score below which all scores of a direction are rounding.
 NOTHING = 1e-10
-#: Entries up to which a device is slower than the host, for the launches of small kernels.
-HOST_ENTRIES = 1 << 18
 #: Rows whose scores tell a scale.
 SCALE_ROWS = 500
 
