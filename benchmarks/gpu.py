@@ -134,12 +134,14 @@ def agreement(n: int, d: int) -> list[str]:
         given["CuPy"] = cupy.from_dlpack(X)
     lines = []
     for estimator in (tl1pca.TL1PCA(5, a=5.0), tl1pca.L1PCA(5), tl1pca.R1PCA(5)):
-        here = estimator.fit(host).components_
+        here, value = estimator.fit(host).components_, float(estimator.objective_)
         for library, data in given.items():
-            there = to_numpy(estimator.fit(data).components_)
+            found = estimator.fit(data)
+            there = to_numpy(found.components_)
+            height = float(found.objective_) / value - 1
             angle = float(np.max(principal_angles(there, here)))
             gap = np.abs(there - here).max()
-            lines.append(say(f"{library}, {n:,} x {d}", repr(estimator), f"{gap:.1e}", f"{angle:.2e}"))
+            lines.append(say(f"{library}, {n:,} x {d}", repr(estimator), f"{gap:.1e}", f"{angle:.2e}", f"{height:.1e}"))
     return lines
 
 
@@ -218,7 +220,7 @@ def main() -> None:
         ),
         "GPU in float32 against CPU in float64:",
         "",
-        *table(("data", "method", "largest difference in a component", "largest angle, degrees"), same),
+        *table(("data", "method", "largest difference in a component", "largest angle, degrees", "objective"), same),
         "The host alone, float64, seconds by the cores it may use:",
         "",
         *table(("data", "cores", "TL1PCA(10), s", "TL1SubspacePCA(10), s"), counted),

@@ -14,6 +14,7 @@ from tl1pca._arrays import to_numpy
 from tl1pca.datasets import make_contaminated
 from tl1pca.estimators import _input
 from tl1pca.rows import ArrayRows
+from tl1pca.solvers import together
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("SCIPY_ARRAY_API") != "1", reason="scikit-learn dispatches only with SCIPY_ARRAY_API=1"
@@ -168,6 +169,8 @@ def test_the_rows_stay_where_they_are(monkeypatch, estimator, shape):
     scores = np.random.default_rng(0).normal(size=(shape[0], 5)) * [9, 7, 5, 3, 2]
     X = scores @ np.random.default_rng(1).normal(size=(5, shape[1]))
     X = torch.asarray(X + np.random.default_rng(2).normal(size=shape))
+    for module in (_input, together):
+        monkeypatch.setattr(module, "HOST_ENTRIES", X.numel() // 16 - 1)
     copied, numpy = [], torch.Tensor.numpy
 
     def counted(tensor, *args, **options):

@@ -20,7 +20,7 @@ _BLOCK_ENTRIES = 1 << 22, 1 << 26
 # Entries of the scores of a block: what is left of a pass beside the data.
 _SCORES_ENTRIES = 1 << 27
 #: Entries up to which the host is faster than a device, for the launches of small kernels.
-HOST_ENTRIES = 1 << 18
+HOST_ENTRIES = 1 << 20
 # Columns of a sample up to which the host is faster than the launches of many small kernels.
 HOST_COLUMNS = 256
 
