@@ -215,3 +215,13 @@ def test_a_narrow_frame_is_left_to_the_svd(monkeypatch):
     monkeypatch.setattr(geometry, "_gram_polar", None)
     M, exact = _frame_of_condition(10.0, (50, 31))
     np.testing.assert_allclose(geometry.polar(M), exact, atol=1e-13)
+
+
+@pytest.mark.parametrize("size", [1e-100, 1.0, 1e100])
+def test_the_inverse_root_is_as_exact_as_it_is_asked_to_be(size):
+    for condition, accuracy in ((1e2, 1e-6), (1e5, 1e-6), (1e6, 1e-4)):
+        M = _frame_of_condition(condition)[0] * size
+        S = geometry.inverse_root(M.T @ M, accuracy)
+        np.testing.assert_allclose(S, S.T, atol=accuracy * np.abs(S).max())
+        W = M @ S
+        assert np.abs(W.T @ W - np.eye(85)).max() <= accuracy

@@ -19,7 +19,7 @@ Array = NDArray[Any]
 #: Cosine between columns up to which the way by the Gram matrix is tried, and its most corrections.
 _SKEWED, _CORRECTIONS = 1e-3, 5
 #: Columns from which it is faster than a singular value decomposition.
-_WIDE_FRAME = 32
+WIDE_FRAME = 32
 
 
 def unit(v: Array) -> Array:
@@ -51,9 +51,12 @@ def polar(M: Array, near: Array | None = None) -> Array:
     maximizers the one closest to it, the limit of polar(M + e near) for small
     positive e. Without it rounding would choose.
     """
-    found = _gram_polar(M) if M.shape[1] >= _WIDE_FRAME else None
-    if found is not None:
-        return found
+    found = _gram_polar(M) if M.shape[1] >= WIDE_FRAME else None
+    return svd_polar(M, near) if found is None else found
+
+
+def svd_polar(M: Array, near: Array | None = None) -> Array:
+    """`polar` by a singular value decomposition, for matrices known to be close to singular."""
     U, s, Vt = linalg.svd(M, full_matrices=False)
     rank = _positive(s, M)
     if near is None or rank == len(s):
@@ -96,6 +99,30 @@ def _gram_polar(M: Array) -> Array | None:
             return np.asarray(B @ (S @ V.T))
         P = B @ S
     return None
+
+
+def inverse_root(C: Array, accuracy: float) -> Array | None:
+    """Symmetric S with SCS = I to an accuracy, for positive definite C; None too close to singular C.
+
+    From the eigenvectors, whose values are exact to roundings of the largest
+    one. Where the least one asks for more, E = SCS - I is removed to the first order.
+    """
+    values, V = np.linalg.eigh(C)
+    error = float(np.finfo(C.dtype).eps) * float(values[-1])
+    if error <= accuracy * values[0]:
+        root = V / np.sqrt(np.sqrt(values))
+        return np.asarray(root @ root.T)
+    if not error < values[0]:
+        return None
+    d = np.sqrt(values)
+    E = V.T @ C @ V
+    E /= np.outer(d, d)
+    E.flat[:: len(d) + 1] -= 1.0
+    if float(np.abs(E).max()) ** 2 > accuracy:
+        return None
+    S = E / -(d[:, None] + d)
+    S.flat[:: len(d) + 1] += 1.0 / d
+    return np.asarray(V @ S @ V.T)
 
 
 def polar_rank(M: Array) -> int:

@@ -15,7 +15,14 @@ from ..geometry import project_out, unit
 from ..objectives import dispersion
 from ..operators import TL1, Lp, Operator
 from ..rows import Lift, Rows, safe_factor
-from ..solvers import GramFixedPoint, Solver, SparseAscent, SparseFixedPoint, sparse_loadings
+from ..solvers import (
+    GramFixedPoint,
+    Solver,
+    SparseAscent,
+    SparseFixedPoint,
+    fewer_products,
+    sparse_loadings,
+)
 from ._base import Center, ObliquePCA, Problem, check_unit_rows, product, signed_rows
 from ._composed import check_choice
 from ._dispersion import check_iteration
@@ -141,7 +148,7 @@ class SparseLpPCA(BaseSparsePCA):
         check_choice("solver", self.solver, ("auto", "paper"))
 
     def _solver(self, rows: Rows, n_nonzero: int) -> Solver:
-        if self.n_nonzero is None and rows.in_memory and GramFixedPoint.suits(rows.shape):
+        if self.n_nonzero is None and rows.in_memory and fewer_products(rows.shape):
             return GramFixedPoint(max_iter=self.max_iter)  # the published iteration, in half the work
         if self.solver == "paper" or self.n_nonzero is None:
             return SparseFixedPoint(n_nonzero=n_nonzero, max_iter=self.max_iter)

@@ -4,7 +4,7 @@ from .ascent import SphereAscent
 from .axes import principal_axes, scatter_axes, span, spherical_axes
 from .base import Solution, Solver, Start, State
 from .fixed_point import BallFixedPoint, FixedPoint, SparseFixedPoint, sides_of
-from .gram import GramFixedPoint
+from .gram import GramFixedPoint, fewer_products
 from .mm import SubspaceMM
 from .paper import PaperAscent
 from .penalized import TraceLasso, TraceLassoAscent
@@ -37,6 +37,7 @@ __all__ = [
     "TraceLasso",
     "TraceLassoAscent",
     "best_sample",
+    "fewer_products",
     "principal_axes",
     "scatter_axes",
     "sides_of",

@@ -4,7 +4,9 @@ For a convex operator the linearization lies below the objective, so the
 iteration never descends (p >= 1). For p < 1 it need not even converge: the
 published rule is kept as it is, and `SphereAscent` or `StiefelAscent`
 maximize the same objective soundly. With many rows a convex operator takes
-the shorter way of `frame_ascent` to a fixed point.
+the shorter way of `frame_ascent` to a fixed point; with few rows of many
+columns the published rule for p < 1 takes `frame_on_products`, the same
+iteration in less time.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from ..objectives import Dispersion
 from ..rows import MANY_ROWS
 from .base import Rng, Solution, Solver, Start, solution
 from .frame import frame_ascent
+from .gram import fewer_products, frame_on_products
 from .starts import LongestRow, PrincipalAxes
 
 Array = NDArray[Any]
@@ -89,6 +92,12 @@ class FixedPoint(Solver):
             n > max(MANY_ROWS, d) and objective.operator.convex and self.orthogonal and self.step_tol == 0.0
         )
 
+    def _uses_products(self, objective: Dispersion) -> bool:
+        """Whether the published rule for p < 1 meets rows whose products with each other are cheaper."""
+        rows, degree = objective.rows, objective.operator.degree
+        published = self.step_tol > 0 and self.orthogonal and degree is not None and degree < 1.0
+        return published and rows.in_memory and fewer_products(rows.shape)
+
     def _feasible(self, W: Array) -> Array:
         """The start on the set that the directions live on."""
         return W
@@ -105,11 +114,20 @@ class FixedPoint(Solver):
         W = to_numpy((start or self.default_start()).directions(objective, n_directions, rng))
         W = self._feasible(W)
         rows = objective.rows
+        tol = max(self.tol, 4.0 * float(np.finfo(rows.dtype).eps)) if self.tol > 0 else 0.0
+        if self._uses_products(objective):
+            return frame_on_products(
+                objective,
+                W,
+                tol=tol,
+                step_tol=self.step_tol,
+                value_tol=self.value_tol,
+                max_iter=self.max_iter,
+            )
         # On the sphere, and for l1, the signs decide: the iteration is finite and never descends.
         l1 = objective.operator.degree == 1.0 and self.orthogonal
         pull, value = _pull_and_value(objective, rows.project(rows.asarray(W)))
         path = [value]
-        tol = max(self.tol, 4.0 * float(np.finfo(rows.dtype).eps)) if self.tol > 0 else 0.0
         for _ in range(self.max_iter):
             new = self._step(to_numpy(rows.pullback(pull)), W)
             moved = float(np.linalg.norm(new - W))

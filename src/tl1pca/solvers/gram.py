@@ -2,7 +2,8 @@
 
 With K = XX' the step w <- unit(X'z), z = sign(t) psi(|t|), reads
 t <- Kz / sqrt(z'Kz) on the scores alone: one product of an n x n matrix where
-X would take two, and the direction is formed once, at the end.
+X would take two, and the direction is formed once, at the end. For several
+directions, W <- polar(X'Z), it is T <- KZ (Z'KZ)^(-1/2).
 """
 
 from __future__ import annotations
@@ -14,12 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._progress import report_iteration
-from ..geometry import unit
+from ..geometry import inverse_root, polar, svd_polar, unit
 from ..objectives import Dispersion
 from .base import Rng, Solution, Solver, Start, solution
 from .starts import LongestRow
 
 Array = NDArray[Any]
+
+#: How exact the steps of a frame are, as a share of the change of W at which the rule stops.
+_SHARE_OF_STEP = 1e-2
+
+
+def fewer_products(shape: tuple[int, int]) -> bool:
+    """Whether n x n products are cheaper than two with the rows themselves."""
+    return shape[0] <= 2 * shape[1]
 
 
 class GramFixedPoint(Solver):
@@ -41,11 +50,6 @@ class GramFixedPoint(Solver):
     def __init__(self, step_tol: float = 1e-2, max_iter: int = 600):
         self.step_tol = step_tol
         self.max_iter = max_iter
-
-    @staticmethod
-    def suits(shape: tuple[int, int]) -> bool:
-        """Whether n x n products are cheaper than two with the rows themselves."""
-        return shape[0] <= 2 * shape[1]
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -91,3 +95,51 @@ class GramFixedPoint(Solver):
             if 2.0 - 2.0 * cosine < self.step_tol**2:
                 return solution(unit(X.T @ pull)[:, None], path, True)
         return solution(unit(X.T @ pull)[:, None], path, False)
+
+
+def frame_on_products(
+    objective: Dispersion, W: Array, *, tol: float, step_tol: float, value_tol: float, max_iter: int
+) -> Solution:
+    """`FixedPoint` from the frame W by its published rule, for a power.
+
+    W moves at least as far as the scores, over the length of the rows. The
+    directions themselves are formed where this may be less than `step_tol`,
+    where the products are too close to singular, and at the end.
+    """
+    rows, operator = objective.rows, objective.operator
+    X = rows.gather_rows(np.arange(rows.shape[0])).astype(np.float64, copy=False)
+    v, degree = rows.gather_weights(), float(operator.degree or 1.0)
+
+    def pull_and_value(T: Array) -> tuple[Array, float]:
+        size = np.abs(T)
+        slope = operator.slope(size) if v is None else v[:, None] * operator.slope(size)
+        value = float(np.vdot(slope, size)) / degree
+        return np.copysign(slope, T, out=slope), value
+
+    K, T = X @ X.T, X @ W
+    length = sqrt(float(K.trace()))
+    last, (pull, value) = T, pull_and_value(T)
+    there: Array | None = W  # the directions of the scores T, None where polar(X' last) has not been formed
+    path, converged = [value], False
+    for _ in range(max_iter):
+        image = K @ pull
+        root = inverse_root(pull.T @ image, _SHARE_OF_STEP * step_tol)
+        new = T if root is None else image @ root
+        found, moved = None, np.inf
+        if root is None or float(np.linalg.norm(new - T)) < step_tol * length:
+            there = polar(X.T @ last) if there is None else there
+            found = (svd_polar if root is None else polar)(X.T @ pull, near=there)
+            new, moved = X @ found, float(np.linalg.norm(found - there))
+        T, there, last = new, found, pull
+        pull, value = pull_and_value(T)
+        path.append(value)
+        change = abs(path[-1] - path[-2])
+        if report_iteration("components", value):
+            break
+        if moved < step_tol or change < value_tol or change <= tol * abs(value):
+            converged = True
+            break
+    if there is None:
+        there = polar(X.T @ last)
+        path[-1] = pull_and_value(X @ there)[1]
+    return solution(there.astype(rows.dtype, copy=False), path, converged)
