@@ -141,7 +141,9 @@ def agreement(n: int, d: int) -> list[str]:
             height = float(found.objective_) / value - 1
             angle = float(np.max(principal_angles(there, here)))
             gap = np.abs(there - here).max()
-            lines.append(say(f"{library}, {n:,} x {d}", repr(estimator), f"{gap:.1e}", f"{angle:.2e}", f"{height:.1e}"))
+            lines.append(
+                say(f"{library}, {n:,} x {d}", repr(estimator), f"{gap:.1e}", f"{angle:.2e}", f"{height:.1e}")
+            )
     return lines
 
 
@@ -220,7 +222,10 @@ def main() -> None:
         ),
         "GPU in float32 against CPU in float64:",
         "",
-        *table(("data", "method", "largest difference in a component", "largest angle, degrees", "objective"), same),
+        *table(
+            ("data", "method", "largest difference in a component", "largest angle, degrees", "objective"),
+            same,
+        ),
         "The host alone, float64, seconds by the cores it may use:",
         "",
         *table(("data", "cores", "TL1PCA(10), s", "TL1SubspacePCA(10), s"), counted),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,17 @@ def read(path: str, reading: Reading, model: Any = None, gaps: bool = False) -> 
     table = read_as_is(path, reading, model)
     for text in table.notes:
         note(text)
-    name = "standard input" if path == "-" else path
     try:
-        if reading.exclude:
-            table = table.without(_separate(reading.exclude, (*table.columns, *table.set_aside)))
-        return _complete(table if model is None else _matched(table, model), reading.missing, gaps)
+        return complete(chosen(table, reading, model), reading.missing, gaps)
     except TableError as error:
-        raise TableError(f"{name}: {error}") from None
+        raise TableError(f"{'standard input' if path == '-' else path}: {error}") from None
+
+
+def chosen(table: Table, reading: Reading, model: Any = None, say: Callable[[str], None] = note) -> Table:
+    """The columns that were not left out, or those of the model where there is one."""
+    if reading.exclude:
+        table = table.without(_separate(reading.exclude, (*table.columns, *table.set_aside)))
+    return table if model is None else _matched(table, model, say)
 
 
 def read_as_is(path: str, reading: Reading, model: Any = None) -> Table:
@@ -59,34 +63,37 @@ def _separate(given: Iterable[str], known: Iterable[str]) -> list[str]:
     return names
 
 
-def _matched(table: Table, model: Any) -> Table:
+def _matched(table: Table, model: Any, say: Callable[[str], None]) -> Table:
     """The columns that the model was fitted to, by name where both have names."""
     names = getattr(model, "feature_names_in_", None)
     if names is not None and table.named:
         chosen = table.select([str(name) for name in names])
         extra = [name for name in table.columns if name not in set(chosen.columns)]
         if extra:
-            note(f"Not part of the model and left out: {', '.join(extra)}.")
+            say(f"Not part of the model and left out: {', '.join(extra)}.")
         return chosen
     if len(table.columns) != model.n_features_in_:
         raise TableError(
             f"the model was fitted to {model.n_features_in_} columns, here are {len(table.columns)}."
         )
     if (names is not None) != table.named:
-        note("Columns are matched by position, because the model or the file has no names.")
+        say("Columns are matched by position, because the model or the file has no names.")
     return table
 
 
-def _complete(table: Table, missing: Missing, gaps: bool) -> Table:
+def complete(
+    table: Table, missing: Missing, gaps: bool, say: Callable[[str], None] = note, none: bool = False
+) -> Table:
+    """The table without missing values, or with them if they are left to the method; `none` may be left."""
     counts = table.missing()
     if not counts:
         return table
-    complete = ~pd.isna(table.values).any(axis=1)
-    total, n_rows = sum(counts.values()), int((~complete).sum())
+    whole = ~pd.isna(table.values).any(axis=1)
+    total, n_rows = sum(counts.values()), int((~whole).sum())
     where = ", ".join(f"{column!r}: {n}" for column, n in list(counts.items())[:8])
     where += f" and {len(counts) - 8} more columns" if len(counts) > 8 else ""
     if missing is Missing.error and gaps:
-        note(f"Left to the method: {count(total, 'missing value')} in {count(n_rows, 'row')} ({where}).")
+        say(f"Left to the method: {count(total, 'missing value')} in {count(n_rows, 'row')} ({where}).")
         return table
     if missing is Missing.error:
         raise TableError(
@@ -95,12 +102,12 @@ def _complete(table: Table, missing: Missing, gaps: bool) -> Table:
             "there, --exclude to leave columns out, or --method cell, which fits what is there."
         )
     if missing is Missing.median:
-        note(f"Replaced by the median of the column: {count(total, 'missing value')} ({where}).")
+        say(f"Replaced by the median of the column: {count(total, 'missing value')} ({where}).")
         return table.filled()
-    if not complete.any():
+    if not (whole.any() or none):
         raise TableError(f"every row has a missing value ({where}). Use --missing median or --exclude.")
-    note(f"Left out because of missing values: {n_rows:,} of {count(len(table.values), 'row')} ({where}).")
-    return table.take(complete)
+    say(f"Left out because of missing values: {n_rows:,} of {count(len(table.values), 'row')} ({where}).")
+    return table.take(whole)
 
 
 def frame(table: Table, model: Any = None) -> Any:

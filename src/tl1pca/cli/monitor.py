@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -63,6 +61,7 @@ def command(
     """
     from .._pipelines import split
     from ._data import frame, read, takes_missing
+    from ._growing import growing
     from ._models import load
     from ._outputs import check_output
 
@@ -85,10 +84,9 @@ def command(
         raise typer.Exit(ALARM if alarms else 0)
     if output.out is not None or output.json:
         raise typer.BadParameter("--follow prints rows as they come; --out and --json are for a whole file.")
-    alarms, first = 0, True
-    for table in growing(data, reading, fitted, interval):
-        alarms += watch.show(table, output, first)
-        first = False
+    alarms = 0
+    for part in growing(data, reading, fitted, interval):
+        alarms += watch.show(part.table, output, part.finished, part.told)
         if until_alarm and alarms:
             raise typer.Exit(ALARM)
 
@@ -101,11 +99,11 @@ class Watch:
 
         self.fitted, self.level, self.training, self.every = fitted, level, training, every
         self.last: Any = None
-        self.learned = learned
+        self.learned, self.first = learned, True
         self.name, self.k = type(split(fitted)[1]).__name__, len(split(fitted)[1].components_)
 
-    def judge(self, table: Table) -> Monitoring:
-        """The rows of the table; those before it are remembered for runs."""
+    def judge(self, table: Table, finished: bool = True) -> Monitoring:
+        """The rows of the table; those before it are remembered for runs, and so are these if finished."""
         import numpy as np
 
         from ..diagnostics import monitor
@@ -114,23 +112,29 @@ class Watch:
         values = table.values if self.last is None else np.vstack([self.last, table.values])
         rows = frame(replace(table, values=values), self.fitted)
         found = monitor(self.fitted, rows, self.level, training=self.training)
-        skip, self.last = len(values) - len(table.values), values[-2:]
+        skip = len(values) - len(table.values)
+        self.last = values[-2:] if finished else self.last
         parts = ("score_distances", "orthogonal_distances", "flags", "runs")
         return replace(found, **{name: getattr(found, name)[skip:] for name in parts})
 
-    def show(self, table: Table, output: Output, first: bool = True) -> int:
-        """Print what there is to say about the rows of a table; returns how many are beyond a limit."""
+    def show(self, table: Table, output: Output, finished: bool = True, told: int | None = None) -> int:
+        """Print what there is to say about the rows of a table; returns how many are beyond a limit.
+
+        Rows that are not finished are neither counted nor learned from: they will come again. Of the row
+        that was told all was said.
+        """
         import numpy as np
 
         from ..diagnostics import Flag, orthogonal_limit
         from ._data import row_columns
         from ._terminal import Sheet, show
 
-        found = self.judge(table)
+        found = self.judge(table, finished)
         limit = orthogonal_limit(found.score_distances, found.limits)
         about = row_columns(table)
         beyond = found.flags > 0
-        rows = np.arange(len(beyond)) if self.every else np.flatnonzero(beyond | found.runs)
+        listed = (beyond | found.runs | self.every) & (table.rows != told)
+        rows = np.flatnonzero(listed)
         sheet = Sheet(
             (*about, "alarm", "score_distance", "orthogonal_distance", "orthogonal_limit", "cells"),
             [
@@ -161,11 +165,12 @@ class Watch:
             "limits": {"score": found.limits.score, "orthogonal": found.limits.orthogonal},
             "alarms": sheet.records(),
         }
-        if self.learned is not None:  # now that all is said of these rows
+        if self.learned is not None and finished:  # now that all is said of these rows
             self.learn(table, self.learned)
-        if first or sheet.rows:
-            show(sheet, output, document, heading if first else "")
-        return count
+        if self.first or sheet.rows:
+            show(sheet, output, document, heading if self.first else "")
+        self.first = False
+        return count if finished else 0
 
     def learn(self, table: Table, model: Path) -> None:
         """Learn from the rows of a table, and put the model in the place of the one before."""
@@ -195,38 +200,3 @@ def _alarm(flag: Any, run: bool) -> str:
         Flag.BAD_LEVERAGE: "both",
     }
     return words[flag]
-
-
-def growing(path: str, reading: Reading, fitted: Any, interval: float) -> Iterator[Table]:
-    """The rows of a text file, and those that are added to it, as tables; complete lines only."""
-    import tempfile
-
-    from ._data import read, takes_missing
-    from ._terminal import note
-
-    gaps = takes_missing(fitted)
-    file = Path(path)
-    if path == "-" or file.suffix.lower() not in (".csv", ".tsv", ".txt"):
-        raise typer.BadParameter("--follow needs a text file that grows, such as .csv or .tsv.")
-    done, count, header = 0, 0, b""
-    with tempfile.TemporaryDirectory() as folder:
-        part = Path(folder) / f"rows{file.suffix}"
-        while True:
-            size = file.stat().st_size
-            if size < done:
-                note(f"{path} has become shorter: it is read from the beginning.")
-                done, count, header = 0, 0, b""
-            if size > done:
-                with file.open("rb") as stream:
-                    stream.seek(done)
-                    text = stream.read(min(size - done, reading.limit))
-                text = text[: text.rfind(b"\n") + 1]
-                if len(lines := text.splitlines()) > (done == 0):  # a header alone says nothing yet
-                    part.write_bytes(header + text)
-                    table = read(str(part), reading, fitted, gaps)
-                    yield replace(table, rows=table.rows + count)
-                    if done == 0 and table.named:
-                        header = lines[0] + b"\n"
-                    count += sum(bool(line.strip()) for line in lines) - (done == 0 and table.named)
-                    done += len(text)
-            time.sleep(interval)

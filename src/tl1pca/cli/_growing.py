@@ -1,0 +1,206 @@
+"""A text file that another program writes: its rows as they come."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ..tables import Table, TableError
+from ..tables._words import looks_numeric
+from ._data import chosen, complete, read_as_is, takes_missing
+from ._options import Missing, Reading
+from ._terminal import note
+
+#: First lines below which all others are read, so that columns mean the same in them: as many as the
+#: reader judges the layout by.
+HEAD_LINES = 100
+#: Bytes at the end of what was read by which the file is known again.
+KNOWN_BYTES = 4096
+ENDINGS = (".csv", ".tsv", ".txt")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that came together.
+
+    Attributes
+    ----------
+    table : Table
+        `rows` are their numbers in the file.
+    finished : bool
+        False for a last line that nothing ends yet: it will come again.
+    told : int or None
+        The row that came before as such a line and has not changed.
+    """
+
+    table: Table
+    finished: bool = True
+    told: int | None = None
+
+
+@dataclass
+class Seen:
+    """What was read of the file."""
+
+    head: bytes = b""  # its first lines
+    end: bytes = b""  # its last bytes
+    size: int = 0
+    lines: int = 0
+    head_rows: int = 0
+    rows: int = 0
+    rest: bytes = b""  # behind the last line that ended
+    told: bytes = b""  # such a rest that was told as a row
+
+    def is_part_of(self, content: bytes) -> bool:
+        """Whether a file goes on from what was read, by its bytes from the last known ones on."""
+        return content[: len(self.end)] == self.end
+
+
+@dataclass
+class Growing:
+    """Reads what is added to a file, complete lines first."""
+
+    path: Path
+    reading: Reading
+    fitted: Any
+    part: Path
+    seen: Seen = field(default_factory=Seen)
+    said: set[str] = field(default_factory=set)
+    strange: bool = False
+
+    def look(self) -> Iterator[Part]:
+        """What there is to read now."""
+        content = self._content()
+        if content is None:
+            if self.strange and self.seen.size:  # the second time: a program may be writing it anew
+                note(
+                    f"{self.path} is another file now, or has become shorter: it is read from the beginning."
+                )
+                self.seen, self.said = Seen(), set()
+            self.strange = True
+            return
+        self.strange = False
+        fresh = content[len(self.seen.end) :]
+        cut = fresh.rfind(b"\n") + 1
+        text, rest = fresh[:cut], fresh[cut:]
+        stands_still = rest == self.seen.rest
+        if text.strip():
+            found = self._lines(text)
+            if found is None:
+                return
+            yield from found
+        elif rest.strip() and stands_still and rest != self.seen.told:
+            yield from self._unfinished(rest)
+        self.seen.rest = rest
+
+    def _content(self) -> bytes | None:
+        """The file from the last bytes that are known; None if they are no longer there."""
+        seen = self.seen
+        try:
+            with self.path.open("rb") as stream:
+                if stream.read(len(seen.head)) != seen.head:
+                    return None
+                stream.seek(seen.size - len(seen.end))
+                content = stream.read(len(seen.end) + self.reading.limit)
+        except FileNotFoundError:
+            return None
+        return content if seen.is_part_of(content) else None
+
+    def _lines(self, text: bytes) -> Iterator[Part] | None:
+        """Rows of lines that ended."""
+        seen, lines = self.seen, text.splitlines(keepends=True)
+        first = not seen.head
+        if first and sum(bool(line.strip()) for line in lines) < 2:  # names, or a row by itself
+            return None
+        try:
+            table, rows = self._table(text)
+        except TableError:
+            if first and not self._has_numbers(lines[-1]):  # titles and names: nothing to read yet
+                return None
+            raise
+        told = seen.rows + 1 if seen.told and lines[0].rstrip(b"\r\n") == seen.told else None
+        if seen.told and told is None:
+            note(f"Row {seen.rows + 1} went on after it was read: it is read again.")
+        more = lines[: max(HEAD_LINES - seen.head.count(b"\n"), 0)]
+        below = sum(bool(line.strip()) for line in lines[len(more) :])
+        seen.head += b"".join(more)
+        seen.head_rows += rows - below
+        seen.end = (seen.end + text)[-KNOWN_BYTES:]
+        seen.size += len(text)
+        seen.lines += len(lines)
+        seen.rows += rows
+        seen.told = b""
+        return iter([Part(table, told=told)] if len(table.values) else [])
+
+    def _has_numbers(self, line: bytes) -> bool:
+        between = r"[\t;|,\s]" if self.path.suffix.lower() == ".txt" else r"[\t;|,]"
+        return any(map(looks_numeric, re.split(between, line.decode("latin-1").strip())))
+
+    def _unfinished(self, rest: bytes) -> Iterator[Part]:
+        """A last line without an end, once it stands still and has all its fields."""
+        try:
+            table, rows = self._table(rest, quiet=True)
+        except TableError:
+            return  # half a line
+        if rows == 1:
+            self.seen.told = rest
+            if len(table.values):
+                yield Part(table, finished=False)
+
+    def _table(self, text: bytes, quiet: bool = False) -> tuple[Table, int]:
+        """The rows of some lines, read below the first lines of the file, and how many there are."""
+        seen, gaps = self.seen, takes_missing(self.fitted)
+        self.part.write_bytes(seen.head + text)
+
+        def say(words: str) -> None:
+            words = self._at_its_place(words)
+            if not quiet and words not in self.said:
+                self.said.add(words)
+                note(words)
+
+        try:
+            table = read_as_is(str(self.part), self.reading, self.fitted)
+            for words in table.notes:
+                say(words)
+            rows = len(table.values) - seen.head_rows
+            table = chosen(table, self.reading, self.fitted, say)
+            fill = self.reading.missing is Missing.median  # from the first rows as well
+            if not fill:
+                table = table.take(table.rows > seen.head_rows)
+            table = complete(table, self.reading.missing, gaps, say, none=True)
+            table = table.take(table.rows > seen.head_rows)
+        except TableError as error:
+            raise TableError(self._at_its_place(f"{error}")) from None
+        return replace(table, rows=table.rows - seen.head_rows + seen.rows), rows
+
+    def _at_its_place(self, words: str) -> str:
+        """A message about the part that was read, about the file."""
+        head = self.seen.head.count(b"\n")
+
+        def line(match: re.Match[str]) -> str:
+            number = int(match[2].replace(",", ""))
+            return f"{match[1]} {number + (self.seen.lines - head) * (number > head)}"
+
+        return re.sub(r"\b([Ll]ine) (\d[\d,]*)", line, words.replace(str(self.part), str(self.path)))
+
+
+def growing(path: str, reading: Reading, fitted: Any, interval: float) -> Iterator[Part]:
+    """The rows of a text file, and those that are added to it, for ever."""
+    file = Path(path)
+    if path == "-" or file.suffix.lower() not in ENDINGS:
+        raise typer.BadParameter("--follow needs a text file that grows, such as .csv or .tsv.")
+    with file.open("rb") as stream:
+        if stream.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+            raise typer.BadParameter("--follow reads UTF-8, and this is UTF-16.")
+    with tempfile.TemporaryDirectory() as folder:
+        watched = Growing(file, reading, fitted, Path(folder) / f"rows{file.suffix}")
+        while True:
+            yield from watched.look()
+            time.sleep(interval)
