@@ -270,7 +270,7 @@ class TL1(Operator):
 _SMALL = {kind: float(np.finfo(kind).tiny) ** 0.4 for kind in "efdg"}
 
 
-def _power_of(u: Array, exponent: float) -> Array:
+def power_of(u: Array, exponent: float) -> Array:
     """u^exponent, and zero at zero: a row of zero projection has no side to pull to."""
     if isinstance(u, np.ndarray):
         # Asked for all the time: of few numbers the place of the least is found before its value.
@@ -335,13 +335,13 @@ class Lp(Operator):
         p = float(self.p)
         if p == 1.0:
             return namespace(u).ones_like(u)
-        return p * _power_of(u, p - 1.0)
+        return p * power_of(u, p - 1.0)
 
     def curvature(self, u: Array) -> Array:
         p = float(self.p)
         if p == 1.0:  # and not zero times 1/u, which has no value where 1/u overflows
             return namespace(u).zeros_like(u)
-        return p * (p - 1.0) * _power_of(u, p - 2.0)
+        return p * (p - 1.0) * power_of(u, p - 2.0)
 
     def value_scale(self, factor: float) -> float:
         return _power(factor, -float(self.p))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .._progress import report_iteration
 from ..geometry import inverse_root, polar, svd_polar, unit
 from ..objectives import Dispersion
+from ..operators import power_of
 from .base import Rng, Solution, Solver, Start, solution
 from .starts import LongestRow
 
@@ -65,36 +66,40 @@ class GramFixedPoint(Solver):
     def solve(
         self, objective: Dispersion, start: Start | None = None, n_directions: int = 1, rng: Rng = None
     ) -> Solution:
-        rows, operator = objective.rows, objective.operator
+        rows, degree = objective.rows, float(objective.operator.degree or 1.0)
         X, v = rows.gather_rows(np.arange(rows.shape[0])), rows.gather_weights()
-        degree = float(operator.degree or 1.0)
         w = (start or self.default_start()).directions(objective, 1, rng)[:, 0]
         K, t = (X @ X.T).astype(np.float64, copy=False), X @ w
 
-        def slope_and_product(t: Array) -> tuple[Array, float]:
-            """v psi(|t|), and sum v psi(|t|) |t|, which is p sum v rho: one power for both."""
-            u = np.abs(t)
-            slope = operator.slope(u) if v is None else v * operator.slope(u)
-            return slope, float(u.dot(slope))
+        def pull_and_product(t: Array) -> tuple[Array, float]:
+            """z = v sign(t) |t|^(p-1), psi but for its factor, and z't, which is sum v |t|^p."""
+            size = np.abs(t)
+            pull = np.ones_like(size) if degree == 1.0 else power_of(size, degree - 1.0)
+            pull = pull if v is None else v * pull
+            product = float(size.dot(pull))
+            return np.copysign(pull, t, out=pull), product
 
-        slope, product = slope_and_product(t)
-        path, pull = [product / degree], slope
+        (pull, product), length = pull_and_product(t), 1.0
+        made = pull
+        path = [product]
         for _ in range(self.max_iter):
-            pull = np.copysign(slope, t, out=slope)
             image = K.dot(pull)
             square = float(pull.dot(image))
             if square <= 0.0:  # no row has a side to pull to
                 return solution(w[:, None], path, True)
-            length = sqrt(square)
-            cosine = product / length  # between the old direction and the new one
-            t = np.divide(image, length, out=image)
-            slope, product = slope_and_product(t)
-            path.append(product / degree)
+            before, length = length, sqrt(square)
+            cosine = product / (before * length)  # between the old direction and the new one
+            if degree > 1.0:  # for smaller powers the sizes of the products settle by themselves
+                image /= length
+                length = 1.0
+            made = pull
+            pull, product = pull_and_product(image)
+            path.append(product / length**degree)
             if report_iteration("components", path[-1]):
                 break
             if 2.0 - 2.0 * cosine < self.step_tol**2:
-                return solution(unit(X.T @ pull)[:, None], path, True)
-        return solution(unit(X.T @ pull)[:, None], path, False)
+                return solution(unit(X.T @ made)[:, None], path, True)
+        return solution(unit(X.T @ made)[:, None], path, False)
 
 
 def frame_on_products(
