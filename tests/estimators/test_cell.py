@@ -414,6 +414,31 @@ def test_slips_in_tables_that_nobody_drew(load, k, false_alarms):
     assert pca.cell_flags_[~bad].mean() < false_alarms
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_limits_follow_the_tails_of_skewed_columns(seed, tmp_path):
+    """Exponentials of low-rank data beside columns that are not skewed; slips are still found."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 2)) @ rng.normal(size=(2, 10)) + 0.5 * rng.normal(size=(400, 10))
+    X[:, ::2] = np.exp(0.7 * X[:, ::2])
+    Y, wrong = X.copy(), rng.uniform(size=X.shape) < 0.03
+    Y[wrong] = (X.mean(axis=0) + 25.0 * X.std(axis=0))[np.nonzero(wrong)[1]]
+    pca = TL1CellPCA(2).fit(Y)
+    assert pca.cell_flags_[wrong].mean() > 0.98
+    assert pca.cell_flags_[~wrong].mean() < 0.015
+    assert (pca.cell_tails_[1, ::2] > 1.5).sum() >= 3
+    assert pca.cell_tails_[:, 1::2].max() < 1.5
+    assert np.median(pca.cell_tails_[0]) == 1.0
+    np.testing.assert_array_equal(
+        pca.cell_flags_, np.nan_to_num(np.abs(pca.cell_residuals_)) > pca.cell_cutoff
+    )
+    np.testing.assert_allclose(pca.cell_residuals(Y), pca.cell_residuals_, atol=1e-6)
+    np.testing.assert_allclose(pca.distances(Y)[1], pca.orthogonal_distances_, rtol=1e-5)
+    tl1pca.save(pca, tmp_path / "model.npz")
+    again = tl1pca.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.cell_tails_, pca.cell_tails_)
+    np.testing.assert_array_equal(again.cell_residuals(Y), pca.cell_residuals(Y))
+
+
 def test_memory():
     """At most four times that of the table, what is kept of the fit included."""
     X, *_ = table(20000, 50, 5, cells=0.05, rows=0.0, missing=0.0)

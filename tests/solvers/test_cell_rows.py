@@ -13,6 +13,7 @@ from tl1pca.solvers.cellwise import CellPlane, Cells, judge_cells
 from tl1pca.statistics import main_mode
 
 NOTHING = Common(np.zeros((20, 0)), np.zeros(0))
+ONES = np.ones((2, 20))
 
 
 def plane_of(d=20, k=2):
@@ -29,7 +30,7 @@ def rows_on(plane, n=400, seed=0):
 def distances(Z, plane, common=NOTHING, rate=0.0, mask=None):
     cells = Cells(Z, np.ones_like(Z, dtype=bool) if mask is None else mask)
     found = judge_cells(cells, plane)
-    return row_evidence(cells, plane, found, common).distances(rate, 18)
+    return row_evidence(cells, plane, found, common, ONES).distances(rate, 18)
 
 
 def test_complete_good_rows_are_at_their_euclidean_distance():
@@ -194,7 +195,7 @@ def test_what_is_left_of_a_repaired_row(wide):
     common = Common(off, np.array([50.0])) if wide else NOTHING
     both, e = (common.added_to(plane), 1) if wide else (plane, 0)
     found = judge_cells(cells, both, held=e)
-    said = row_evidence(cells, plane, judge_cells(cells, plane), common)
+    said = row_evidence(cells, plane, judge_cells(cells, plane), common, ONES)
     for i in range(6):
         few = found.flags[i].sum() <= 0.5 * mask[i].sum()
         left = mask[i] & ~(found.flags[i] & few)

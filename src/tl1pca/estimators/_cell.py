@@ -96,6 +96,9 @@ class TL1CellPCA(OutlierPCA):
         The same subspace in these units, where cells are judged: orthonormal rows.
     cell_variance_ : ndarray of shape (n_components_,)
         Variances of the scores on them.
+    cell_tails_ : ndarray of shape (2, n_features)
+        How far good cells reach below and above the fit, in units of how far those of normal noise would:
+        more than one on the long side of a skewed column.
     common_components_ : ndarray of shape (n_common, n_features)
         What bad rows have in common, in the same units: directions off the subspace. A row along one of
         them is bad as a whole, and not for its cells. A single one of zeros where there is nothing.
@@ -104,7 +107,8 @@ class TL1CellPCA(OutlierPCA):
     cell_flags_ : ndarray of bool of shape (n_samples, n_features)
         Bad cells of the training rows.
     cell_residuals_ : ndarray of shape (n_samples, n_features)
-        Residuals in deviations, corrected for leverage; NaN where a cell is missing.
+        Residuals in deviations, corrected for leverage, over the tail of their side;
+        NaN where a cell is missing.
     cell_weights_ : ndarray of shape (n_samples, n_features)
         Weights of the cells inside their rows, 0 where a cell is missing.
     cell_rate_ : float
@@ -160,6 +164,7 @@ class TL1CellPCA(OutlierPCA):
         "cell_components_": Fitted(shape="kd"),
         "cell_variance_": Fitted(shape="k", least=0),
         "cell_rate_": Fitted(least=0),
+        "cell_tails_": Fitted(shape="td", least=1),
         "common_components_": Fitted(shape="ed"),
         "common_variance_": Fitted(shape="e", least=0),
         "cell_flags_": Fitted(bool, "nd"),
@@ -273,6 +278,7 @@ class TL1CellPCA(OutlierPCA):
         self.flags_ = diagnostics.flags(self.score_distances_, self.orthogonal_distances_, limits)
         self.weights_ = rows.astype(dtype)
         self.cell_rate_ = model.rate
+        self.cell_tails_ = model.tails.astype(dtype)
         self.cell_flags_ = found.flags
         found.residuals[~mask] = np.nan
         self.cell_residuals_ = _fitting(found.residuals, dtype, out=found.residuals)
@@ -315,13 +321,13 @@ class TL1CellPCA(OutlierPCA):
     def _model(self) -> CellModel:
         """What rows are judged by."""
         names = ["mean_", "cell_scales_", "cell_components_", "cell_variance_"]
-        names += ["common_components_", "common_variance_"]
-        mean, unit, V, variances, axes, size = (
+        names += ["common_components_", "common_variance_", "cell_tails_"]
+        mean, unit, V, variances, axes, size, tails = (
             to_numpy(getattr(self, name)).astype(np.float64) for name in names
         )
         common = Common(axes[size > 0].T, size[size > 0])
         plane = CellPlane(np.zeros(len(unit)), V.T, variances)
-        return CellModel(mean, unit, plane, float(self.cell_rate_), common)
+        return CellModel(mean, unit, plane, float(self.cell_rate_), common, tails)
 
     def _assessed(self, X: Array) -> Iterator[tuple[CellModel, Cells, CellAssessment]]:
         """Blocks of rows: the model, their cells, and what it says of them."""

@@ -15,6 +15,7 @@ from .cell_levels import find_levels
 from .cell_refit import refit_cells
 from .cell_rows import Common, RowEvidence, common_directions, left_cells, row_evidence
 from .cell_start import CellStart, RowChoice, settle_units, start_cells
+from .cell_tails import tail_stretches
 from .cellwise import (
     CELL_CUTOFF,
     CellAssessment,
@@ -44,6 +45,8 @@ class CellModel:
         Share of bad cells in the rows of the fit.
     common : Common
         What bad rows have in common.
+    tails : ndarray of shape (2, d)
+        How far good cells reach below and above the fit, over what normal noise would.
     """
 
     location: Array
@@ -51,6 +54,7 @@ class CellModel:
     plane: CellPlane
     rate: float
     common: Common
+    tails: Array
 
     def cells(self, X: Array) -> Cells:
         """Rows with NaN in the units of the columns."""
@@ -59,11 +63,11 @@ class CellModel:
 
     def assess(self, cells: Cells) -> CellAssessment:
         """Scores, residuals and flags."""
-        return judge_cells(cells, self.plane)
+        return judge_cells(cells, self.plane).within(self.tails)
 
     def distances(self, cells: Cells, found: CellAssessment) -> tuple[Array, Array]:
         """Score and orthogonal distances of the repaired rows."""
-        evidence = row_evidence(cells, self.plane, found, self.common)
+        evidence = row_evidence(cells, self.plane, found, self.common, self.tails)
         orthogonal = evidence.distances(self.rate, np.subtract(*self.plane.V.shape))
         return score_distances(found.scores, self.plane.variances), orthogonal
 
@@ -153,9 +157,8 @@ def fit_cells(
     start = replace(start, unit=start.unit * factor)
     plane = _with_usual_variances(plane, scores[start.rows])
     common = common_directions(cells, plane, start.vectors / start.unit[:, None], start.rows)
-    found, evidence = _assess_blocks(CellModel(start.location, start.unit, plane, 0.0, common), cells)
-    flagged, seen = found.flags[start.rows].sum(), mask[start.rows].sum()
-    model = CellModel(start.location, start.unit, plane, float(flagged / max(seen, 1)), common)
+    model = CellModel(start.location, start.unit, plane, 0.0, common, np.ones((2, X.shape[1])))
+    model, found, evidence = _assess_blocks(model, cells, start.rows)
     inside = score_distances(found.scores, plane.variances)
     off = evidence.distances(model.rate, np.subtract(*plane.V.shape))
     return CellSolution(model, found, start.rows, inside, off, fit.path, fit.converged)
@@ -195,17 +198,27 @@ def _flags(cells: Cells, plane: CellPlane, U: Array) -> Array:
     )
 
 
-def _assess_blocks(model: CellModel, cells: Cells) -> tuple[CellAssessment, RowEvidence]:
-    """What the model says of cells and rows, block by block; the residuals take the place of the values."""
+def _assess_blocks(
+    model: CellModel, cells: Cells, rows: Array
+) -> tuple[CellModel, CellAssessment, RowEvidence]:
+    """The model with the tails and the rate of bad cells of its rows, and what it says of cells and rows.
+
+    Block by block; the residuals take the place of the values, unless rows are judged by a wider plane, too.
+    """
     n, d = cells.values.shape
+    residuals = np.empty((n, d)) if len(model.common.variances) else cells.values
     scores = np.empty((n, model.plane.V.shape[1]))
-    out = CellAssessment(scores, cells.values, np.empty((n, d)), np.empty((n, d), dtype=bool))
-    evidence = RowEvidence(np.empty(n), np.empty(n, dtype=int), np.empty(n, dtype=int))
+    out = CellAssessment(scores, residuals, np.empty((n, d)), np.empty((n, d), dtype=bool))
     for part in cells.blocks():
-        some = cells.take(part)
-        found = model.assess(some)  # from the start, so that new rows with the same cells are judged alike
-        said = row_evidence(some, model.plane, found, model.common)
-        evidence.residual[part], evidence.bad[part], evidence.seen[part] = said.residual, said.bad, said.seen
+        found = model.assess(cells.take(part))  # from the start, so that new rows are judged alike
         out.scores[part], out.residuals[part] = found.scores, found.residuals
         out.weights[part], out.flags[part] = found.weights, found.flags
-    return out, evidence
+    model = replace(model, tails=tail_stretches(out.residuals, cells.mask, rows))
+    evidence = RowEvidence(np.empty(n), np.empty(n, dtype=int), np.empty(n, dtype=int))
+    for part in cells.blocks():
+        said = row_evidence(
+            cells.take(part), model.plane, out.rows(part).within(model.tails), model.common, model.tails
+        )
+        evidence.residual[part], evidence.bad[part], evidence.seen[part] = said.residual, said.bad, said.seen
+    seen = max(cells.mask[rows].sum(), 1)
+    return replace(model, rate=float(out.flags[rows].sum() / seen)), out, evidence

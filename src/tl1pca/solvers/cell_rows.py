@@ -105,7 +105,9 @@ class RowEvidence:
         return np.where(self.seen > 0, np.sqrt(_square_of(unusual, max(free, 1))), 0.0)
 
 
-def row_evidence(cells: Cells, plane: CellPlane, found: CellAssessment, common: Common) -> RowEvidence:
+def row_evidence(
+    cells: Cells, plane: CellPlane, found: CellAssessment, common: Common, tails: Array
+) -> RowEvidence:
     """Rows are repaired by the plane and by what bad rows have in common.
 
     Parameters
@@ -115,6 +117,8 @@ def row_evidence(cells: Cells, plane: CellPlane, found: CellAssessment, common: 
     found : CellAssessment
         What the plane alone says of the cells.
     common : Common
+    tails : ndarray of shape (2, d)
+        How far good cells reach, see `tail_stretches`.
 
     Returns
     -------
@@ -123,7 +127,7 @@ def row_evidence(cells: Cells, plane: CellPlane, found: CellAssessment, common: 
     (d, k), e = plane.V.shape, len(common.variances)
     if e:
         wider = common.added_to(plane)
-        found = judge_cells(cells, wider, held=e)
+        found = judge_cells(cells, wider, held=e).within(tails)
     seen, bad, left = cells.mask.sum(axis=1), found.flags.sum(axis=1), left_cells(cells, found)
     count = left.sum(axis=1)
     # The residuals are corrected for their leverage, so their mean square is that of the noise.

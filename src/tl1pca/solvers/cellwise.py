@@ -390,6 +390,14 @@ class CellAssessment:
             self.scores[index], self.residuals[index], self.weights[index], self.flags[index]
         )
 
+    def within(self, tails: Array) -> CellAssessment:
+        """Residuals over the stretch of their side, (2, d), and flags by these, in place."""
+        for j in np.flatnonzero((tails != 1.0).any(axis=0)):
+            R = self.residuals[:, j]
+            R /= tails[(R > 0).astype(int), j]
+            self.flags[:, j] = np.abs(R) > CELL_CUTOFF
+        return self
+
 
 def assess_cells(
     cells: Cells, plane: CellPlane, U: Array, cutoff: float, prior: Array | float = RIDGE

@@ -1,0 +1,115 @@
+"""Long tails of good cells, and bad cells that are no tail."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from tl1pca.solvers import cell_tails
+from tl1pca.solvers.cell_tails import tail_stretches
+from tl1pca.solvers.cellwise import CELL_CUTOFF, CellAssessment
+
+
+def spread_evenly(n):
+    return ndtri((np.arange(n) + 0.5) / n)
+
+
+def long_above(z, g):
+    """The upper side as long as that of a lognormal; the lower one normal."""
+    return np.where(z > 0, np.expm1(g * z) / g, z)
+
+
+def stretches(columns, rows=None):
+    R = np.column_stack(columns)
+    return tail_stretches(
+        R, np.ones_like(R, dtype=bool), np.ones(len(R), dtype=bool) if rows is None else rows
+    )
+
+
+@pytest.mark.parametrize("n", [50, 400, 4000])
+def test_normal_residuals_have_no_tails(n):
+    rng = np.random.default_rng(n)
+    assert (stretches(rng.normal(size=(20, n))) < 1.1).all()
+    assert (stretches([spread_evenly(n)] * 3) == 1.0).all()
+
+
+@pytest.mark.parametrize("g", [0.4, 0.8, 1.2])
+def test_a_long_side_has_its_own_limit(g):
+    z = spread_evenly(600)
+    found = stretches([long_above(z, g), -long_above(z, g), z, z])
+    want = np.expm1(g * CELL_CUTOFF) / g / CELL_CUTOFF
+    assert found[1, 0] == pytest.approx(want, rel=0.15)
+    assert found[0, 1] == pytest.approx(found[1, 0])
+    assert found[0, 0] == found[1, 1] == 1.0
+    assert (found[:, 2:] == 1.0).all()
+
+
+def test_a_tail_stays_where_a_tenth_of_the_cells_lie_far_beyond():
+    z = spread_evenly(600)
+    x = long_above(z, 0.8)
+    before = stretches([x, z])[1, 0]
+    x[::10] = 30.0
+    assert stretches([x, z])[1, 0] == pytest.approx(before, rel=0.25)
+
+
+def with_bad(kind, seed, n=400, share=0.2):
+    rng = np.random.default_rng(seed)
+    R = rng.normal(size=(n, 10))
+    bad = rng.uniform(size=R.shape) < share
+    where = {"together": (9.0, 9.0), "even": (4.0, 30.0), "far": (35.0, 35.0), "both sides": (4.0, 20.0)}[
+        kind
+    ]
+    R[bad] += rng.uniform(*where, size=bad.sum()) * (
+        rng.choice([-1, 1], size=bad.sum()) if kind == "both sides" else 1.0
+    )
+    return R, bad
+
+
+@pytest.mark.parametrize("kind", ["together", "even", "far", "both sides"])
+def test_bad_cells_are_no_tail(kind):
+    for seed in range(3):
+        R, bad = with_bad(kind, seed)
+        below, above = stretches(R.T)
+        missed = np.abs(R) <= CELL_CUTOFF * np.where(R > 0, above, below)
+        assert missed[bad].mean() < missed[bad & (np.abs(R) < CELL_CUTOFF)].sum() / bad.sum() + 0.03
+        assert np.median([below, above]) < 1.05
+
+
+def test_sides_learn_from_each_other():
+    """Fifteen cells say little of a tail, unless those of other columns say the same."""
+    rng = np.random.default_rng(3)
+    column = long_above(spread_evenly(30), 0.9)
+    others = [long_above(rng.normal(size=30), 0.9) for _ in range(30)]
+    alone = stretches([column, *rng.normal(size=(30, 30))])[1, 0]
+    assert stretches([column, *others])[1, 0] > 1.5 * alone
+
+
+def test_rows_and_cells_that_do_not_count():
+    z = spread_evenly(500)
+    R = np.column_stack([long_above(z, 1.0), z])
+    mask, rows = np.ones_like(R, dtype=bool), np.arange(500) >= 100
+    want = tail_stretches(R[100:], mask[100:], rows[100:])
+    R[:100] = 2.0
+    np.testing.assert_array_equal(tail_stretches(R, mask, rows), want)
+    mask[100:200] = False
+    want = tail_stretches(R[200:], mask[200:], rows[200:])
+    np.testing.assert_array_equal(tail_stretches(R, mask, rows), want)
+    assert (tail_stretches(R, mask & False, rows) == 1.0).all()
+    assert (tail_stretches(np.full_like(R, 1e90), mask, rows) == 1.0).all()
+
+
+def test_some_rows_tell_enough(monkeypatch):
+    x = long_above(np.random.default_rng(0).normal(size=3000), 0.8)
+    before = stretches([x])
+    monkeypatch.setattr(cell_tails, "TAIL_ROWS", 1000)
+    after = stretches([x])
+    assert after[1, 0] == pytest.approx(before[1, 0], rel=0.2)
+    np.testing.assert_array_equal(after, stretches([x[::3]]))
+
+
+def test_residuals_are_in_units_of_their_side():
+    R = np.array([[-4.0, 5.0, 4.0], [4.0, -5.0, 0.0]])
+    found = CellAssessment(np.zeros((2, 1)), R.copy(), np.ones((2, 3)), np.abs(R) > CELL_CUTOFF)
+    tails = np.array([[1.0, 1.0, 1.0], [2.0, 1.25, 1.0]])
+    within = found.within(tails)
+    np.testing.assert_allclose(within.residuals, [[-4.0, 4.0, 4.0], [2.0, -5.0, 0.0]])
+    np.testing.assert_array_equal(within.flags, [[True, True, True], [False, True, False]])
