@@ -35,7 +35,7 @@ from ..output import Picture, Section, Table, number, shape_value, with_error
 from ..selection import mean_and_error
 from ..sources import Toy
 from ..spec import Columns, Method, Sample, Study
-from .toy_claims import FOLDED, agreement, published_angle, toy_claims
+from .toy_claims import FOLDED, agreement, angle_ranges, by_rounding, published_angle, toy_claims
 
 Array = NDArray[Any]
 
@@ -122,7 +122,7 @@ def section(found: ToyResults) -> Section:
     n = int(redraws["split"].nunique()) if len(redraws) else 0
     whole = len(single) == _count(one.study)
     pictures = [_figure(one, single, points)] if whole else []
-    tables = [_single_table(single, bool(source.folder), points)] if whole else []
+    tables = [_single_table(single, rounding, bool(source.folder), points)] if whole else []
     if len(rounding):
         tables.append(_rounding_table(rounding))
     if n:
@@ -188,11 +188,13 @@ def _figure(results: Results, table: Any, points: str) -> Picture:
     )
 
 
-def _single_table(table: Any, paper: bool, points: str) -> Table:
-    rows = []
+def _single_table(table: Any, rounding: Any, paper: bool, points: str) -> Table:
+    rows, ranges = [], angle_ranges(rounding)
     for r in table.itertuples():
         printed = published_angle(r.method, r.value)
         verdict = "-" if not printed else agreement(r.angle, printed) if paper else "other points"
+        if verdict in ("yes", "no") and by_rounding(ranges, r.method, r.value):
+            verdict = "neither"
         folded = printed if printed not in FOLDED else f"{printed} (or {90 - float(printed):.1f}, folded)"
         rows.append((_name(r.method, r.parameter, r.value), number(r.angle, 2), folded or "-", verdict))
     return Table(
@@ -203,17 +205,18 @@ def _single_table(table: Any, paper: bool, points: str) -> Table:
         "The paper cuts its digits off: an obtained value agrees when it is less than one unit of the "
         "last printed digit away. For all methods but PCA its program drops the signs of the loadings, "
         "which folds an angle beyond 45° back: the printed 9.4 may have been 80.6, and 35.1 may have been "
-        "54.9. At p = 0.01 the published iteration is chaotic. The printed angles of Tl1PCA are those of "
-        "Algorithm 1.",
+        "54.9. At p = 0.01 the published iteration is chaotic: two angles that rounding decides neither "
+        "agree nor disagree. The printed angles of Tl1PCA are those of Algorithm 1.",
     )
 
 
 def _rounding_table(rounding: Any) -> Table:
     rows = []
+    ranges = angle_ranges(rounding)
     for method, own in rounding.groupby("method", sort=False):
-        angles = own["angle"].to_numpy()
-        low, middle, high = np.quantile(angles, (0.05, 0.5, 0.95))
-        rows.append((f"{method} p = 0.01", str(len(angles)), f"{middle:.1f}", f"{low:.1f} to {high:.1f}"))
+        low, high = ranges[method]
+        middle = f"{own['angle'].median():.1f}"
+        rows.append((f"{method} p = 0.01", str(len(own)), middle, f"{low:.1f} to {high:.1f}"))
     return Table(
         "toy_rounding",
         "Fig. 3 at p = 0.01: the angle when every coordinate is changed by about one part in 1e15",
