@@ -1,16 +1,21 @@
 """Time of the full faces study: 9 a twice, 8 p twice, PCA-L1, PCA; 3 noise levels; 15 splits.
 
     TL1PCA_DATA=folder python benchmarks/faces.py --jobs 2
+    TL1PCA_DATA=folder python benchmarks/faces.py --splits 1 --compare other/src
 
 The table on rounding is part of it. The target is 10 minutes on 2 cores for
 both databases. JAFFE is not given away: where its file is missing, smooth random
 images of its shape stand in, whose time is measured all the same. Wall time
 depends on what else the machine does, so the CPU time is reported beside it.
+It depends on that as well, through caches and memory: `--compare` runs another
+copy of the package in turns with this one, split by split, and reports ratios.
 """
 
 import argparse
 import os
 import platform
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -38,20 +43,37 @@ def main():
     parser.add_argument("--splits", type=int, default=SPLITS, help="fewer for a first impression")
     parser.add_argument("--data", default=os.environ.get("TL1PCA_DATA"), help="folder with Yale")
     parser.add_argument("--out", help="folder to keep the finished cells in, for `tl1pca reproduce`")
+    parser.add_argument("--compare", metavar="SRC", help="folder that holds another copy of the package")
     options = parser.parse_args()
     if not options.data:
         parser.error("the Yale file is not part of this project: give --data or set TL1PCA_DATA")
     images = find_images(str(Path(options.data).resolve()))
     if not any(source.name == "yale" for source in images):
         parser.error(f"no Yale in {options.data!r}")
-    out = Path(options.out or tempfile.mkdtemp())
+    out = mine = Path(options.out or tempfile.mkdtemp())
+    if options.compare:
+        mine = out / "this"
+        in_turns({"other": Path(options.compare).resolve(), "this": None}, out, options)
     with tempfile.TemporaryDirectory() as folder:
         if not any(source.name == "jaffe" for source in images):
             images += (stand_in(Path(folder)),)
-        rows = []
-        for source in images:
-            rows += timed(source, out, options)
-    print(report(rows, options).markdown())
+        rows = [row for source in images for row in timed(source, mine, options)]
+        print(report(rows, options).markdown())
+        if options.compare:
+            others = [row for source in images for row in timed(source, out / "other", options)]
+            print(ratios(others, rows).markdown())
+
+
+def in_turns(copies, out, options):
+    """Let both copies of the package compute the first split, then the second: each keeps its own cells."""
+    for splits in range(1, options.splits + 1):
+        for name, source in copies.items():
+            known = {} if source is None else {"PYTHONPATH": str(source)}
+            chosen = {"--jobs": 1, "--splits": splits, "--data": options.data, "--out": out / name}
+            arguments = [str(part) for pair in chosen.items() for part in pair]
+            environment = {**os.environ, **known}
+            command = [sys.executable, __file__, *arguments]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
 
 
 def stand_in(folder):
@@ -108,6 +130,16 @@ def report(rows, options):
     )
     columns = ("database", "method", "fits", "CPU s per fit", "longest", "CPU s in all")
     return Table("faces", "Full faces study", columns, cells, note)
+
+
+def ratios(others, rows):
+    cells = tuple(
+        (row[0], row[1], f"{other[5]:.1f}", f"{row[5]:.1f}", f"{row[5] / other[5]:.2f}")
+        for other, row in zip(others, rows)
+        if other[5] > 0
+    )
+    columns = ("database", "method", "CPU s, other copy", "CPU s, this one", "ratio")
+    return Table("faces_ratio", "Against another copy", columns, cells, "Fits of the same splits, in turns.")
 
 
 if __name__ == "__main__":
