@@ -332,7 +332,32 @@ def test_amounts_that_are_mostly_zero():
     X[7, 5] = -999.0
     pca = TL1CellPCA(2, random_state=0).fit(X)
     assert pca.cell_flags_[7, 5]
-    assert pca.cell_flags_[:, 5].mean() < 0.04
+    assert pca.cell_flags_[:, 5].mean() < 0.01
+
+
+def test_codes_in_a_column_that_is_mostly_zero():
+    """No bad cells for not being zero; and slips among them do not hide each other."""
+
+    def codes(rng, U):
+        return rng.choice([0.0, 1.0, 5.0, 20.0], p=[0.85, 0.05, 0.05, 0.05], size=len(U))
+
+    X = with_column(codes)
+    X[20:32, 5] = 1e4 + np.arange(12)
+    pca = TL1CellPCA(2, random_state=0).fit(X)
+    assert pca.cell_flags_[20:32, 5].all()
+    X[20:32, 5] = 0.0
+    assert TL1CellPCA(2, random_state=0).fit(X).cell_flags_[:, 5].mean() < 0.01
+
+
+def test_the_rarer_of_two_values_is_no_tail():
+    """It lies at the limit of its column by itself, which is no tail that would excuse slips."""
+    rng = np.random.default_rng(2)
+    X = with_column(lambda rng, U: rng.uniform(size=len(U)) < 0.1)
+    slips = rng.uniform(size=len(X)) < 0.05
+    X[slips, 5] = rng.uniform(5, 9, size=slips.sum())
+    pca = TL1CellPCA(2, random_state=0).fit(X)
+    assert pca.cell_flags_[slips, 5].all()
+    assert (pca.cell_tails_[:, 5] == 1.0).all()
 
 
 @pytest.mark.parametrize("seed", range(3))

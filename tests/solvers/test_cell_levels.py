@@ -48,8 +48,28 @@ def test_rounded_values_have_a_step_and_no_levels():
 def test_mostly_zero():
     x = np.where(rng.uniform(size=1000) < 0.7, 0.0, rng.uniform(1.0, 10.0, size=1000))
     step, low, high = found(x)
-    assert (step, low) == (0.0, -high)
-    assert high == pytest.approx(9.1, abs=0.2)
+    assert (step, low) == (0.0, 0.0)
+    assert 9.5 < high < 30.0
+    assert found(-x) == (0.0, -high, 0.0)
+    both = found(np.append(x, -3.0 * x))
+    assert both == pytest.approx((0.0, -3.0 * high, high))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_slips_do_not_move_the_reach_of_amounts(share):
+    x = np.where(np.arange(1000) % 5 == 0, np.exp(rng.normal(size=1000)), 0.0)
+    high = found(x)[2]
+    assert high == pytest.approx(np.exp(2.33), rel=0.3)
+    others = np.flatnonzero(x)
+    x[others[: int(share * len(others))]] = 1e4 + np.arange(int(share * len(others)))
+    assert found(x)[2] == pytest.approx(high, rel=0.3)
+
+
+def test_other_values_are_common_where_they_differ():
+    """One other value may be a code, far from the levels beside it; several are what the column is like."""
+    assert found(repeated(v0=800, v1=100, v99=100))[2] > 50
+    assert found(repeated(v0=800, v1=70, v99=130)) == (1.0, 0.0, 1.0)
+    assert found(repeated(v0=900, v99=100)) == (99.0, 0.0, 99.0)
 
 
 def test_the_blur_is_even_within_a_step_and_belongs_to_the_row():
@@ -120,8 +140,10 @@ def test_levels_more_than_three_steps_away_are_codes():
 def test_amounts_beside_a_frequent_value_are_known_from_one_in_twenty_on():
     amounts = np.sqrt(2.0 + np.arange(51.0))
     assert found(np.append(np.zeros(950), amounts[:50])) == NONE
-    reach = np.quantile(amounts, 0.9)
-    assert found(np.append(np.zeros(949), amounts)) == pytest.approx((0.0, -reach, reach))
+    reach = found(np.append(np.zeros(949), amounts))[2]
+    assert amounts.max() < reach < 2 * amounts.max()
+    assert found(np.append(np.zeros(20), amounts[::10])[:25]) == NONE  # of few rows more than five are needed
+    assert found(np.append(np.zeros(20), amounts[::9])) != NONE
 
 
 @pytest.mark.parametrize(
@@ -140,9 +162,11 @@ def test_reach_is_the_longer_way_from_the_location():
     assert levels.reach(np.array([4.9])) == pytest.approx([1.9])
     amounts = np.append(np.zeros(949), np.sqrt(2.0 + np.arange(51.0)))[:, None]
     levels = find_levels(amounts, np.ones((1000, 1), dtype=bool))
-    assert levels.reach(np.array([1.0])) == pytest.approx(1.0 + levels.high)
+    assert levels.reach(np.array([1.0])) == pytest.approx(levels.high - 1.0)
+    np.testing.assert_array_equal(levels.common, [True])
     nothing = find_levels(rng.normal(size=(500, 1)), np.ones((500, 1), dtype=bool))
     assert nothing.reach(np.array([3.0])) == [0.0]
+    np.testing.assert_array_equal(nothing.common, [False])
 
 
 @pytest.mark.parametrize("location", [0.0, 0.2, 0.9])

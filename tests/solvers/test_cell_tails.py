@@ -18,11 +18,13 @@ def long_above(z, g):
     return np.where(z > 0, np.expm1(g * z) / g, z)
 
 
+def tails(R, mask, rows):
+    return tail_stretches(R, mask, rows, np.ones(R.shape[1], dtype=bool))
+
+
 def stretches(columns, rows=None):
     R = np.column_stack(columns)
-    return tail_stretches(
-        R, np.ones_like(R, dtype=bool), np.ones(len(R), dtype=bool) if rows is None else rows
-    )
+    return tails(R, np.ones_like(R, dtype=bool), np.ones(len(R), dtype=bool) if rows is None else rows)
 
 
 @pytest.mark.parametrize("n", [50, 400, 4000])
@@ -87,14 +89,22 @@ def test_rows_and_cells_that_do_not_count():
     z = spread_evenly(500)
     R = np.column_stack([long_above(z, 1.0), z])
     mask, rows = np.ones_like(R, dtype=bool), np.arange(500) >= 100
-    want = tail_stretches(R[100:], mask[100:], rows[100:])
+    want = tails(R[100:], mask[100:], rows[100:])
     R[:100] = 2.0
-    np.testing.assert_array_equal(tail_stretches(R, mask, rows), want)
+    np.testing.assert_array_equal(tails(R, mask, rows), want)
     mask[100:200] = False
-    want = tail_stretches(R[200:], mask[200:], rows[200:])
-    np.testing.assert_array_equal(tail_stretches(R, mask, rows), want)
-    assert (tail_stretches(R, mask & False, rows) == 1.0).all()
-    assert (tail_stretches(np.full_like(R, 1e90), mask, rows) == 1.0).all()
+    want = tails(R[200:], mask[200:], rows[200:])
+    np.testing.assert_array_equal(tails(R, mask, rows), want)
+    assert (tails(R, mask & False, rows) == 1.0).all()
+    assert (tails(np.full_like(R, 1e90), mask, rows) == 1.0).all()
+
+
+def test_columns_that_are_not_asked_for_have_none():
+    x = long_above(spread_evenly(500), 1.0)
+    R, every = np.column_stack([x, x]), np.ones((500, 2), dtype=bool)
+    found = tail_stretches(R, every, every[:, 0], np.array([True, False]))
+    assert found[1, 0] > 3.0
+    assert (found[:, 1] == 1.0).all()
 
 
 def test_some_rows_tell_enough(monkeypatch):

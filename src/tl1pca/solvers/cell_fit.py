@@ -158,7 +158,7 @@ def fit_cells(
     plane = _with_usual_variances(plane, scores[start.rows])
     common = common_directions(cells, plane, start.vectors / start.unit[:, None], start.rows)
     model = CellModel(start.location, start.unit, plane, 0.0, common, np.ones((2, X.shape[1])))
-    model, found, evidence = _assess_blocks(model, cells, start.rows)
+    model, found, evidence = _assess_blocks(model, cells, start.rows, ~levels.common)
     inside = score_distances(found.scores, plane.variances)
     off = evidence.distances(model.rate, np.subtract(*plane.V.shape))
     return CellSolution(model, found, start.rows, inside, off, fit.path, fit.converged)
@@ -199,7 +199,7 @@ def _flags(cells: Cells, plane: CellPlane, U: Array) -> Array:
 
 
 def _assess_blocks(
-    model: CellModel, cells: Cells, rows: Array
+    model: CellModel, cells: Cells, rows: Array, tailed: Array
 ) -> tuple[CellModel, CellAssessment, RowEvidence]:
     """The model with the tails and the rate of bad cells of its rows, and what it says of cells and rows.
 
@@ -213,7 +213,7 @@ def _assess_blocks(
         found = model.assess(cells.take(part))  # from the start, so that new rows are judged alike
         out.scores[part], out.residuals[part] = found.scores, found.residuals
         out.weights[part], out.flags[part] = found.weights, found.flags
-    model = replace(model, tails=tail_stretches(out.residuals, cells.mask, rows))
+    model = replace(model, tails=tail_stretches(out.residuals, cells.mask, rows, tailed))
     evidence = RowEvidence(np.empty(n), np.empty(n, dtype=int), np.empty(n, dtype=int))
     for part in cells.blocks():
         said = row_evidence(

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from ..statistics import main_mode
 
 Array = NDArray[Any]
 
@@ -21,6 +24,9 @@ LEVEL_SHARE = 0.01
 MOST_LEVELS = 12
 #: Share of the cells of a column of grades that are at one of its levels.
 GRADED = 0.75
+#: Share of the cells, and number of them, on one side of a value that most rows have, beyond which they are
+#: no slips; the largest share of one value among them, or it may be a code; and the share of usual ones.
+OTHERS, LEAST_OTHERS, ONE_VALUE, USUAL = 0.05, 5, 0.6, 0.99
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,11 @@ class Levels:
     low: Array
     high: Array
     size: Array
+
+    @property
+    def common(self) -> Array:
+        """Mask of the columns with common values, which say themselves how far good cells reach."""
+        return self.low <= self.high
 
     def reach(self, location: Array) -> Array:
         """How far from where it is expected a common value may lie.
@@ -73,9 +84,9 @@ def find_levels(A: Array, mask: Array) -> Levels:
     - Grades: values that many rows have, next to each other, and most of the
       column. A code such as 999 is not next to them.
     - Rounded values: most of them are repeated.
-    - One value that most rows have, among others that are not repeated, as of
-      amounts that are mostly zero: nine in ten of the others are common, if
-      there are enough of them.
+    - One value that most rows have, among others that differ, as of amounts
+      that are mostly zero: nearly all of the others on its side are common,
+      if there are enough of them, as far as their main mode says.
 
     Parameters
     ----------
@@ -96,16 +107,29 @@ def find_levels(A: Array, mask: Array) -> Levels:
             continue
         many = counts >= max(2.0, LEVEL_SHARE * len(x))
         near, gap = _neighbors(values[many], counts[many])
-        top = values[np.argmax(counts)]
-        others = np.abs(x[x != top] - top)
+        top, mostly = values[np.argmax(counts)], counts.max() > 0.5 * len(x)
         if 1 < len(near) <= MOST_LEVELS and np.isin(x, near).mean() > GRADED:
             step[j], low[j], high[j] = gap, near[0], near[-1]
-        elif counts.max() <= 0.5 * len(x):
+        elif not mostly:
             step[j] = np.median(np.diff(values))
-        elif len(others) > 0.05 * len(x):
-            reach = np.quantile(others, 0.9)
-            low[j], high[j] = top - reach, top + reach
+        below, above = (_usual_reach(away[away > 0], len(x)) for away in (top - x, x - top))
+        if mostly and max(below, above) > 0:
+            low[j], high[j] = min(low[j], top - below), max(high[j], top + above)
     return Levels(step, low, high, size)
+
+
+def _usual_reach(away: Array, n: int) -> float:
+    """How far from the value that most of n cells have the others on one side usually lie.
+
+    Amounts differ by factors, so it is the main mode of their logarithms that tells, which slips do not move.
+    Where most of them are one value, or they are few, they may be a code or slips: zero.
+    """
+    if len(away) <= max(OTHERS * n, LEAST_OTHERS):
+        return 0.0
+    if np.unique(away, return_counts=True)[1].max() > ONE_VALUE * len(away):
+        return 0.0
+    location, scale = main_mode(np.log(away), len(away) // 2 + 1)
+    return float(np.exp(location + float(ndtri(USUAL)) * scale))
 
 
 def _neighbors(levels: Array, counts: Array) -> tuple[Array, float]:

@@ -36,7 +36,7 @@ PRIOR_SIDES = 3.0
 ROUNDS = 10
 
 
-def tail_stretches(residuals: Array, mask: Array, rows: Array) -> Array:
+def tail_stretches(residuals: Array, mask: Array, rows: Array, columns: Array) -> Array:
     """Limits of cells over those of normal noise, (2, d): below and above the fit; none is less than one.
 
     Parameters
@@ -47,11 +47,13 @@ def tail_stretches(residuals: Array, mask: Array, rows: Array) -> Array:
         Observed cells.
     rows : ndarray of bool of shape (n,)
         Rows of the fit.
+    columns : ndarray of bool of shape (d,)
+        Those whose tails are asked for; the others have none.
     """
     index, d = np.flatnonzero(rows), residuals.shape[1]
     index = index[:: max(1, -(-len(index) // TAIL_ROWS))]
     stretches = np.ones(2 * d)
-    counts = _counts(residuals[index], mask[index])
+    counts = _counts(residuals[index], mask[index] & columns)
     long = counts[:, FAR:].sum(axis=1) > np.maximum(1.0, FAR_SHARE * counts.sum(axis=1))
     if long.any():
         stretches[long] = np.exp(_log_stretches(counts[long], float(np.count_nonzero(~long))))
