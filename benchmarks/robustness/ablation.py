@@ -18,19 +18,24 @@ from threadpoolctl import threadpool_limits
 from robustness import ordinary, real
 from robustness.report import table
 from tl1pca._files import write_atomically
+from tl1pca.solvers.concentration import concentrate, start_rows
 from tl1pca.solvers.plane import weighted_plane
-from tl1pca.solvers.subspace import start_rows
 
-OUT, PLANE, FIT = (f"tl1pca.solvers.{name}." for name in ("outlyingness", "plane", "subspace"))
+OUT, NEAR, PLANE, FIT = (
+    f"tl1pca.solvers.{name}." for name in ("outlyingness", "concentration", "plane", "subspace")
+)
 
 
 def _no_tl1_steps(sample, keep, q, muted, tol):
     return weighted_plane(sample, keep, q, muted), np.asarray(keep), (0.0,), True
 
 
-def _rows_of_the_start(sample, order, q, count, muted, tol):
-    chosen = np.isin(np.arange(sample.shape[0]), start_rows(order, count, q))
-    return sample.asarray(chosen.astype(float))
+def _rows_of_the_start(sample, order, first, q, count, muted, tol):
+    return sample.asarray(np.isin(np.arange(sample.shape[0]), first).astype(float))
+
+
+def _majority_of_all(sample, order, q, count, muted, tol):
+    return concentrate(sample, order, start_rows(order, count, q), q, count, muted, tol)
 
 
 def _score_cutoff_of_f(sd, k, n):
@@ -45,12 +50,12 @@ PARTS = {
     "gaps": {OUT + "separated_rows": lambda T, count, tol: np.zeros(T.shape[1], dtype=bool)},
     "moment directions": {OUT + "moment_directions": lambda X, n_axes: X[:0]},
     "more directions for few rows": {OUT + "MOST_DIRECTIONS": 1},
-    "start from .6 of the trusted rows (all instead)": {FIT + "START_SHARE": 1.0},
+    "start from .6 of the trusted rows (all instead)": {NEAR + "START_SHARE": 1.0},
     "judging dimension (k instead)": {FIT + "judging_dimension": lambda X, kept, k, *_: k},
     "room beyond the components": {FIT + "room_beyond": lambda plane, k, scores: np.inf},
-    "no far rows that a gap separates": {FIT + "_without_far": lambda n, keep, sd, candidates: keep},
     "columns of few values": {FIT + "discrete_columns": lambda rows: np.zeros(rows.shape[1], dtype=bool)},
-    "concentration": {FIT + "concentrate": _rows_of_the_start},
+    "rows without a gap as data of their own": {FIT + "nearest_majority": _majority_of_all},
+    "concentration": {NEAR + "concentrate": _rows_of_the_start},
     "reweighting of the sample but one": {FIT + "REWEIGHTINGS": 1},
     "leverage clusters": {FIT + "leverage_ball": lambda *_: None},
     "Tl1 steps": {FIT + "tl1_steps": _no_tl1_steps},

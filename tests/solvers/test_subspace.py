@@ -1,7 +1,6 @@
 """Every part of the robust subspace: what it is for, and that the result is worse without it."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from tl1pca import TL1SubspacePCA
 from tl1pca.datasets import make_contaminated
 from tl1pca.objectives import ResidualScale
 from tl1pca.rows import DenseRows
+from tl1pca.solvers.concentration import concentrate, start_rows
 from tl1pca.solvers.outlyingness import canonical_order, grown_halves, least_outlying, separated_rows
 from tl1pca.solvers.plane import (
     fit_limit,
@@ -26,16 +26,13 @@ from tl1pca.solvers.plane import (
 )
 from tl1pca.solvers.subspace import (
     Ball,
-    _without_far,
     assess,
-    concentrate,
     left_over,
     leverage_ball,
     reach_share,
     representative_rows,
     reweighted,
     rounding_length,
-    start_rows,
     subset_size,
     tl1_steps,
 )
@@ -132,15 +129,19 @@ def a_foreign_line_about_a_tight_majority():
     return bool((grown_halves(np.array(T), 101, 1e-9)[1] < 2).mean() >= 0.95)
 
 
-def far_rows_that_a_gap_separates():
-    """Good rows without a plane of their own, a bad group far out: a plane of few rows may pass by it."""
-    right = []
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        X = rng.uniform(0, 3.5, size=(75, 3))
-        X[:12] = rng.normal(loc=[10, 20, 30], size=(12, 3))
-        right.append((TL1SubspacePCA(2).fit(X).flags_[:12] > 1).all())
-    return np.mean(right) >= 0.7
+def groups_and_a_line():
+    """A gap separates the other groups of good rows; of those left more may be bad than of all."""
+    passed = []
+    for seed in range(5):
+        X, Q, rng = low_rank(seed, 500, 30, 4, groups)
+        bad = np.arange(500) < 50
+        X[bad] += np.outer(rng.choice((-1, 1), 50) * rng.uniform(12, 30, 50), Q[:, 5])
+        passed.append(found(X, bad, 4))
+    return all(passed)
+
+
+def _of_all_rows(sample, order, q, count, muted, tol):
+    return concentrate(sample, order, start_rows(order, count, q), q, count, muted, tol)
 
 
 def _f_alone(sd, k, n):
@@ -154,7 +155,7 @@ def _f_alone(sd, k, n):
         (tight_cluster, OUT + "separated_rows", lambda T, count, tol: np.zeros(T.shape[1], dtype=bool)),
         (groups_and_a_cluster, OUT + "moment_directions", lambda X, n_axes: X[:0]),
         (a_foreign_line_about_a_tight_majority, OUT + "CORE", 1.0),
-        (far_rows_that_a_gap_separates, FIT + "_without_far", lambda n, keep, sd, candidates: keep),
+        (groups_and_a_line, FIT + "nearest_majority", _of_all_rows),
         (fewer_components_than_the_data_have, FIT + "judging_dimension", lambda X, kept, k, *_: k),
         (zero_or_one, FIT + "discrete_columns", lambda rows: np.zeros(rows.shape[1], dtype=bool)),
         (leverage_cluster, FIT + "leverage_ball", lambda *_: None),
@@ -316,49 +317,6 @@ class TestParts:
         t = np.append(1e10 * np.arange(-160.0, 161.0), np.full(80, 1e14))
         assert np.flatnonzero(separated_rows(np.tile(t, (3, 1)), 201)).tolist() == list(range(321, 401))
 
-    def test_sets_of_rows_that_take_turns_end_the_concentration(self, monkeypatch):
-        X, _, _ = low_rank(0, n=300, d=290, r=10)
-        planes = []
-
-        def counted(*arguments):
-            planes.append(1)
-            return weighted_plane(*arguments)
-
-        monkeypatch.setattr(FIT + "weighted_plane", counted)
-        concentrate(DenseRows(X), np.arange(300), 10, 151, np.zeros(290, dtype=bool), 0.0)
-        assert len(planes) <= 8
-
-    def test_concentration_ends_once_the_nearest_rows_come_hardly_nearer(self, monkeypatch):
-        """By half a percent of their squares, without the rounds that the last few would take."""
-        nearest = []
-
-        def seen(n, sd, od, fitted):
-            far = free_distances(n, sd, od, fitted)
-            nearest.append(np.sort(far)[:501] @ np.sort(far)[:501])
-            return far
-
-        monkeypatch.setattr(FIT + "free_distances", seen)
-        gains = []
-        for seed in range(12):
-            nearest.clear()
-            X = np.random.default_rng(seed).normal(size=(1000, 10)) * np.linspace(2, 1, 10)
-            concentrate(DenseRows(X), np.arange(1000), 3, 501, np.zeros(10, dtype=bool), 0.0)
-            gains.append([before / now - 1 for before, now in pairwise(nearest)])
-        last, others = np.array([g[-1] for g in gains]), np.concatenate([g[:-1] for g in gains])
-        assert 0.0025 < last.max() <= 0.005 < others.min() < 0.01
-
-    def test_concentration_keeps_the_number(self):
-        X, Q, rng = low_rank(0)
-        bad = with_cluster(X, Q, 3, rng, 0.3, 9)
-        rows = DenseRows(X)
-        muted = np.zeros(20, dtype=bool)
-        order = np.append(np.flatnonzero(~bad), np.flatnonzero(bad))
-        keep = np.asarray(concentrate(rows, order, 3, 101, muted, 0.0))
-        assert keep.sum() == 101
-        assert not keep[bad].any()
-        order = order[order != 190]  # as if a gap separated it
-        assert not np.asarray(concentrate(rows, order, 3, 101, muted, 0.0))[190]
-
     def test_muted_columns_are_axes_that_judge_nobody(self):
         X, _, _ = low_rank(0)
         muted = np.arange(20) == 4
@@ -465,12 +423,6 @@ class TestNumbers:
         right = effective_dimension(kept - kept @ C.T @ C, (1 + len(C)) / len(kept))
         assert pca.noise_dimension_ == pytest.approx(right)
 
-    def test_rows_beyond_a_gap_and_too_far_out_leave(self):
-        """Three times the rows of the plane is what a squared score distance may weigh."""
-        sd, beyond = np.array([5.0, 6.0, 6.0, 5.0]), np.array([0.0, 0.0, 1.0, 1.0])
-        assert _without_far(10, np.ones(4), sd, beyond).tolist() == [1.0, 0.0, 1.0, 1.0]
-        assert _without_far(10, np.zeros(4), sd, beyond).tolist() == [0.0] * 4
-
     def test_never_fewer_than_the_trusted_rows_are_kept(self):
         """Of heavy tails the limit of normal noise would keep fewer."""
         X = np.random.default_rng(0).standard_cauchy(size=(200, 6))
@@ -507,24 +459,6 @@ class TestNumbers:
         assert not weights[:10].any()
         assert weights.sum() > 180
         np.testing.assert_allclose(again.center, X[weights > 0].mean(axis=0))
-
-
-class TestConcentration:
-    def test_with_few_rows_for_an_axis_the_limit_decides(self):
-        """31 rows are fewer than five for each of eight axes: good rows stay, however many."""
-        X, Q, _ = low_rank(0, n=60, d=30, r=8)
-        X[:6] += 40 * Q[:, 9]
-        order, muted = np.append(np.arange(6, 60), np.arange(6)), np.zeros(30, dtype=bool)
-        keep = np.asarray(concentrate(DenseRows(X), order, 8, 31, muted, 0.0))
-        assert keep.sum() > 45
-        assert not keep[:6].any()
-        assert np.asarray(concentrate(DenseRows(X), order, 6, 31, muted, 0.0)).sum() == 31
-
-    def test_heavy_tails_do_not_leave_too_few(self):
-        X = np.random.default_rng(1).standard_cauchy(size=(60, 12))
-        muted = np.zeros(12, dtype=bool)
-        keep = np.asarray(concentrate(DenseRows(X), np.arange(60), 11, 54, muted, 0.0))
-        assert keep.sum() >= 54
 
 
 class TestSteps:

@@ -41,7 +41,8 @@ class TL1SubspacePCA(OutlierPCA):
 
     1. Start: rows that a gap separates are put aside; of the rest, the least
        outlying ones over many directions (Stahel and Donoho) are trusted.
-    2. Concentration: PCA of a majority, and the majority nearest to it, in turn.
+    2. Concentration: PCA of a majority, and the majority nearest to it, in turn;
+       where a gap separates rows, first of those left and then of all.
     3. Dimension: rows are judged at `n_components` dimensions, or, after
        another concentration, at more if most rows have more in common.
     4. Tl1 steps on the rows within a limit of the orthogonal distance.

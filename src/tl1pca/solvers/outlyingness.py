@@ -89,7 +89,12 @@ def least_outlying(X: Array, count: int, n_directions: int, tol: float) -> Array
         if out.sum() <= 0.02 * n:
             break
     W = np.vstack([pairs, moments])
-    return np.asarray(rows[outlyingness_order(W @ X[rows].T, count, tol)])
+    return np.asarray(rows[outlyingness_order(W @ X[rows].T, majority_of(len(rows), count, n), tol)])
+
+
+def majority_of(part: int, count: int, n: int) -> int:
+    """As large a majority of a part of the rows as `count` is of all n."""
+    return -(-count * part // n)
 
 
 def pair_directions(X: Array, n_directions: int, tol: float = 0.0) -> Array:

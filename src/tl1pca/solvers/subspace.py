@@ -17,24 +17,21 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from .._arrays import cast, double, namespace, to_numpy
-from .._flags import MOST_TILT, Cutoffs
+from .._flags import Cutoffs
 from .._progress import report_iteration
 from ..objectives import ResidualScale
 from ..rows import Rows
 from ..statistics import effective_dimension, subsample
-from .judging import ROWS_PER_AXIS, discrete_columns, judging_dimension, room_beyond
+from .concentration import mask_of, nearest_majority, start_rows
+from .judging import discrete_columns, judging_dimension, room_beyond
 from .leading_span import NOISE_ROWS, Span, leading_span
 from .outlyingness import canonical_order, least_outlying
 from .plane import Plane, fit_limit, free_distances, plane_distances, row_cutoffs, weighted_plane
 
 Array = NDArray[Any]
 
-#: The plane starts from this share of the trusted rows, the least outlying ones.
-START_SHARE = 0.6
 #: Rounds of reweighting. More of them change few fits, for better or worse, and some would never end.
 REWEIGHTINGS = 2
-#: By this share of their squares the nearest rows must come nearer for another round of concentration.
-SETTLED = 0.005
 #: A leverage cluster has at least this share of the rows.
 CLUSTER_SHARE = 0.05
 #: Cells that tell the noise of every column.
@@ -139,19 +136,16 @@ def fit_subspace(
     if isinstance(n_components, int):
         k = min(n_components, m, d)
     else:
-        spectrum = weighted_plane(sample, _mask(sample, order[:few]), min(m, d))
+        spectrum = weighted_plane(sample, mask_of(sample, order[:few]), min(m, d))
         k = reach_share(spectrum.variances, spectrum.total_variance, n_components)
     inner = min(k, d - int(muted.sum()))
     dimension = partial(_dimension, X, seen, span, muted, inner, few, order) if judge_beyond else None
     found, q = concentrated(sample, order, inner, few, masked, tol, dimension)
-    keep = sample.map(
-        partial(_without_far, found.plane.n_fit), found.keep, found.score_distances, _mask(sample, order)
-    )
-    plane, weights, path, converged = tl1_steps(sample, keep, q, masked, tol)
+    plane, weights, path, converged = tl1_steps(sample, found.keep, q, masked, tol)
     balls: tuple[Ball, ...] = ()
     if reweight:
         plane, weights, balls = reweighted(
-            sample, plane, inner, keep, X[start_rows(order, few, q)], few, masked, tol
+            sample, plane, inner, found.keep, X[start_rows(order, few, q)], few, masked, tol
         )
     plane = replace(plane, center=span.point(plane.center), W=span.directions(plane.W))
     balls = tuple(Ball(span.point(ball.center), span.directions(ball.axes), ball.radius2) for ball in balls)
@@ -248,50 +242,16 @@ def concentrated(
     def within(q: int, keep: Any) -> RowAssessment:
         return assess(sample, weighted_plane(sample, keep, q, muted), k, keep, count, tol)
 
-    keep, q = concentrate(sample, order, k, count, muted, tol), k
+    keep, q = nearest_majority(sample, order, k, count, muted, tol), k
     if dimension is None:
         return within(k, keep), k
     more, found = dimension(keep), None
     while more > q or found is None:
         if more > q:
-            q, keep = more, concentrate(sample, order, more, count, muted, tol)
+            q, keep = more, nearest_majority(sample, order, more, count, muted, tol)
         found = within(q, keep)
         more = dimension(found.keep)
     return found, q
-
-
-def start_rows(order: Array, count: int, q: int) -> Array:
-    """The rows that the plane starts from, the least outlying ones."""
-    return order[: int(max(START_SHARE * count, min(count, ROWS_PER_AXIS * q)))]
-
-
-def concentrate(sample: Rows, order: Array, q: int, count: int, muted: Array, tol: float) -> Any:
-    """PCA of the rows kept and the `count` rows nearest to it, in turn, while these come nearer.
-
-    A fixed number: where no gap divides good from bad rows, a limit would
-    take the bad ones in one by one. With fewer than five rows for each axis
-    the number says less than the limit, which is used then. Rows that a gap
-    separates, those not in `order`, have no part in it: near to a plane of few
-    rows as they may be, they lie far out and would turn it.
-    """
-    n, keep = sample.shape[0], _mask(sample, start_rows(order, count, q))
-    before = np.inf
-    for _ in range(20):  # it settles after a few
-        plane = weighted_plane(sample, keep, q, muted)
-        _, *both = plane_distances(sample, plane)
-        free = sample.map(partial(free_distances, plane.n_fit), *both, keep)
-        far = np.maximum(sample.gather_scores(free, np.arange(n)), tol)  # rounding has no order
-        near = order[np.argsort(far[order], kind="stable")]
-        if count < ROWS_PER_AXIS * q:
-            inside = far[near] <= max(fit_limit(far, count, tol), far[near[count - 1]])
-            keep = _mask(sample, near[inside])
-        else:
-            keep = _mask(sample, near[:count])
-        squares = float((far[near[:count]] ** 2).sum())
-        if before - squares <= SETTLED * squares:
-            break
-        before = squares
-    return keep
 
 
 def reweighted(
@@ -423,18 +383,6 @@ def _cutoffs(rows: Rows, found: RowAssessment, fitted: Any, count: int, tol: flo
     sd, far = (rows.gather_scores(h, index).astype(np.float64) for h in (found.score_distances, found.free))
     mask = rows.gather_scores(found.keep if fitted is None else fitted, index) > 0
     return row_cutoffs(found.plane, sd, far, mask, int(np.ceil(count * len(index) / rows.shape[0])), tol)
-
-
-def _without_far(n: int, keep: Any, sd: Any, candidates: Any) -> Any:
-    """Rows kept but for those beyond a gap that would outweigh the n rows of the plane on an axis."""
-    light = cast(sd * sd <= MOST_TILT * n, keep.dtype)
-    return keep * namespace(keep).maximum(light, cast(candidates, keep.dtype))
-
-
-def _mask(sample: Rows, index: Array) -> Any:
-    ones = np.zeros(sample.shape[0])
-    ones[index] = 1.0
-    return sample.asarray(ones)
 
 
 def _back(values: Array, index: Array) -> Array:
