@@ -419,6 +419,19 @@ def test_few_good_cells_are_flagged():
     assert 0.0005 < flagged < 0.0015
 
 
+@pytest.mark.parametrize("n", [15, 25, 40])
+def test_few_good_cells_of_few_rows_are_flagged(n):
+    """The scale of few values is not that of a clump among them; and slips are found all the same."""
+    false, found = [], []
+    for seed in range(4):
+        X, _, wrong, *_ = table(n, 10, 2, cells=0.06, rows=0.0, missing=0.0, seed=seed)
+        flags = TL1CellPCA(2, random_state=0).fit(X).cell_flags_
+        false.append(flags[~wrong].mean())
+        found.append(flags[wrong].mean())
+    assert np.mean(false) < 0.03
+    assert np.mean(found) > 0.95
+
+
 @pytest.mark.parametrize(("load", "k", "false_alarms"), [(load_wine, 3, 0.03), (load_breast_cancer, 5, 0.06)])
 def test_slips_in_tables_that_nobody_drew(load, k, false_alarms):
     """Units, sentinels and dropped decimal points; the columns are skewed and have long tails."""
