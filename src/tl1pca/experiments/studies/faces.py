@@ -162,7 +162,7 @@ def _paragraphs(results: Results, table: Any, builtin: bool, shaken: bool) -> tu
         "never change sign, the sign matrix is rank deficient, and the polar factor of the published step "
         "is one of many. Which one a program returns is decided by rounding. Here the factor closest to "
         "the last iterate is taken, so that the numbers can be reproduced; the estimator warns. For p < 1 "
-        "PCA-Lp and lpSPCA do not converge, and rounding decides as well."
+        "most fits of PCA-Lp and lpSPCA do not converge, and rounding decides as well."
         + " The last table shows by how much."
         * shaken,
     )
