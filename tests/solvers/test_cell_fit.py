@@ -6,9 +6,10 @@ from scipy.stats import chi2
 
 from tl1pca.solvers import cell_fit, cellwise
 from tl1pca.solvers.cell_fit import CellModel
-from tl1pca.solvers.cell_rows import ROW_LEVEL, Common, row_cutoffs
+from tl1pca.solvers.cell_rows import Common, row_cutoffs
 from tl1pca.solvers.cell_start import RowChoice
 from tl1pca.solvers.cellwise import CELL_CUTOFF, CellPlane
+from tl1pca.solvers.plane import LEVEL
 
 RNG = np.random.default_rng(0)
 V = np.linalg.qr(RNG.normal(size=(6, 2)))[0]
@@ -18,7 +19,7 @@ MODEL = CellModel(
     CellPlane(np.zeros(6), V, np.array([9.0, 4.0])),
     0.02,
     Common(np.zeros((6, 0)), np.zeros(0)),
-    np.ones((2, 6)),
+    np.zeros((2, 6)),
 )
 
 
@@ -53,14 +54,18 @@ def test_scores_flags_and_what_cells_should_be():
 
 
 def test_limits_of_rows():
-    od = np.sqrt(chi2.ppf((np.arange(1000) + 0.5) / 1000, 10))
+    at = (np.arange(1000) + 0.5) / 1000
+    od, sd = np.sqrt(chi2.ppf(at, 10)), np.sqrt(chi2.ppf(at[::-1], 3))
     rows = np.arange(1300) < 1000
-    limits = row_cutoffs(od, rows[:1000], 3)
-    assert limits.score == pytest.approx(np.sqrt(chi2.ppf(ROW_LEVEL, 3)))
-    assert limits.orthogonal == pytest.approx(np.sqrt(chi2.ppf(ROW_LEVEL, 10)), rel=0.03)
+    limits = row_cutoffs(sd, od, rows[:1000], 3)
+    assert limits.score == pytest.approx(np.sqrt(chi2.ppf(LEVEL, 3)), rel=0.03)
+    assert limits.orthogonal == pytest.approx(np.sqrt(chi2.ppf(LEVEL, 10)), rel=0.03)
     with_bad = np.append(od, np.full(300, 40.0))
-    assert row_cutoffs(with_bad, rows, 3).orthogonal == pytest.approx(limits.orthogonal)
-    assert row_cutoffs(np.zeros(20), np.ones(20, dtype=bool), 2).orthogonal == 1e-9
+    found = row_cutoffs(np.append(sd, np.full(300, 90.0)), with_bad, rows, 3)
+    assert found == limits
+    assert row_cutoffs(2.0 * sd, od, rows[:1000], 3).score == pytest.approx(2.0 * limits.score)
+    nothing = np.zeros(20)
+    assert row_cutoffs(nothing, nothing, np.ones(20, dtype=bool), 2).orthogonal == 1e-9
 
 
 def test_what_columns_add_to_the_distances_of_rows():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import binom, chi2, norm
+from scipy.stats import t as t_law
 
 from cells import design
 from tl1pca import TL1CellPCA
@@ -13,7 +14,7 @@ from tl1pca.solvers.cellwise import CellPlane, Cells, judge_cells
 from tl1pca.statistics import main_mode
 
 NOTHING = Common(np.zeros((20, 0)), np.zeros(0))
-ONES = np.ones((2, 20))
+NORMAL = np.zeros((2, 20))
 
 
 def plane_of(d=20, k=2):
@@ -30,7 +31,7 @@ def rows_on(plane, n=400, seed=0):
 def distances(Z, plane, common=NOTHING, rate=0.0, mask=None):
     cells = Cells(Z, np.ones_like(Z, dtype=bool) if mask is None else mask)
     found = judge_cells(cells, plane)
-    return row_evidence(cells, plane, found, common, ONES).distances(rate, 18)
+    return row_evidence(cells, plane, found, common, NORMAL).distances(rate, 18)
 
 
 def test_complete_good_rows_are_at_their_euclidean_distance():
@@ -125,9 +126,9 @@ def test_cutoffs_are_those_of_the_rows_of_the_fit():
     rng = np.random.default_rng(0)
     far, rows = np.sqrt(rng.chisquare(18, size=5000)), np.arange(5000) < 3000
     far[~rows] *= 1.5  # near enough to blow up what is estimated from all rows
-    limits = row_cutoffs(far, rows, 2)
+    limits = row_cutoffs(np.sqrt(rng.chisquare(2, size=5000)), far, rows, 2)
     assert limits.orthogonal == pytest.approx(np.sqrt(chi2.ppf(0.99, 18)), rel=0.03)
-    assert limits.score == pytest.approx(np.sqrt(chi2.ppf(0.99, 2)))
+    assert limits.score == pytest.approx(np.sqrt(chi2.ppf(0.99, 2)), rel=0.03)
     assert limits.tilt == 3001
 
 
@@ -195,7 +196,7 @@ def test_what_is_left_of_a_repaired_row(wide):
     common = Common(off, np.array([50.0])) if wide else NOTHING
     both, e = (common.added_to(plane), 1) if wide else (plane, 0)
     found = judge_cells(cells, both, held=e)
-    said = row_evidence(cells, plane, judge_cells(cells, plane), common, ONES)
+    said = row_evidence(cells, plane, judge_cells(cells, plane), common, NORMAL)
     for i in range(6):
         few = found.flags[i].sum() <= 0.5 * mask[i].sum()
         left = mask[i] & ~(found.flags[i] & few)
@@ -243,7 +244,20 @@ def test_without_rows_outside_nothing_is_in_common():
 
 @pytest.mark.parametrize("n", [30, 31])
 def test_the_cutoff_is_a_quantile_of_the_main_mode(n):
+    """That of most rows of the fit; and t, as the mode of few rows is uncertain."""
     far = 0.01 * np.sqrt(np.random.default_rng(n).chisquare(5, size=n))
-    location, scale = main_mode(far ** (2 / 3), n // 2 + 1)
-    found = row_cutoffs(far, np.ones(n, dtype=bool), 2)
-    assert found.orthogonal == pytest.approx((location + norm.ppf(0.99) * scale) ** 1.5)
+    location, scale = main_mode(far ** (2 / 3), int(0.8 * n) + 1)
+    found = row_cutoffs(np.ones(n), far, np.ones(n, dtype=bool), 2)
+    assert found.orthogonal == pytest.approx((location + t_law.ppf(0.99, n / 4) * scale) ** 1.5)
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(40, 5, 1), (60, 10, 1), (80, 6, 2), (80, 6, 3), (120, 20, 4)])
+def test_few_good_rows_of_small_tables_are_flagged(n, d, k):
+    rates = []
+    for seed in range(6):
+        rng = np.random.default_rng([seed, n, d])
+        Q = np.linalg.qr(rng.normal(size=(d, k)))[0]
+        X = (rng.normal(size=(n, k)) * np.linspace(6, 3, k)) @ Q.T + rng.normal(size=(n, d))
+        rates.append((TL1CellPCA(k).fit(X).flags_ > 0).mean())
+    assert np.mean(rates) < 0.04
+    assert max(rates) < 0.12

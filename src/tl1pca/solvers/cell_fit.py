@@ -15,7 +15,7 @@ from .cell_levels import find_levels
 from .cell_refit import refit_cells
 from .cell_rows import Common, RowEvidence, common_directions, left_cells, row_evidence
 from .cell_start import CellStart, RowChoice, settle_units, start_cells
-from .cell_tails import tail_stretches
+from .cell_tails import tail_shapes
 from .cellwise import (
     CELL_CUTOFF,
     CellAssessment,
@@ -46,7 +46,7 @@ class CellModel:
     common : Common
         What bad rows have in common.
     tails : ndarray of shape (2, d)
-        How far good cells reach below and above the fit, over what normal noise would.
+        Shapes of the long tails of good cells below and above the fit, see `tail_shapes`.
     """
 
     location: Array
@@ -157,7 +157,7 @@ def fit_cells(
     start = replace(start, unit=start.unit * factor)
     plane = _with_usual_variances(plane, scores[start.rows])
     common = common_directions(cells, plane, start.vectors / start.unit[:, None], start.rows)
-    model = CellModel(start.location, start.unit, plane, 0.0, common, np.ones((2, X.shape[1])))
+    model = CellModel(start.location, start.unit, plane, 0.0, common, np.zeros((2, X.shape[1])))
     model, found, evidence = _assess_blocks(model, cells, start.rows, ~levels.common)
     inside = score_distances(found.scores, plane.variances)
     off = evidence.distances(model.rate, np.subtract(*plane.V.shape))
@@ -213,7 +213,7 @@ def _assess_blocks(
         found = model.assess(cells.take(part))  # from the start, so that new rows are judged alike
         out.scores[part], out.residuals[part] = found.scores, found.residuals
         out.weights[part], out.flags[part] = found.weights, found.flags
-    model = replace(model, tails=tail_stretches(out.residuals, cells.mask, rows, tailed))
+    model = replace(model, tails=tail_shapes(out.residuals, cells.mask, rows, tailed))
     evidence = RowEvidence(np.empty(n), np.empty(n, dtype=int), np.empty(n, dtype=int))
     for part in cells.blocks():
         said = row_evidence(
