@@ -378,6 +378,20 @@ def test_a_table_of_grades(seed):
     np.testing.assert_array_equal(again.cell_flags_, pca.cell_flags_)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_of_whole_numbers_with_two_slips_are_no_bad_rows(seed):
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(15, 3)))[0]
+    X = np.round(0.9 * (rng.normal(size=(300, 3)) * [6.0, 4.5, 3.0]) @ Q.T + rng.normal(size=(300, 15)))
+    wrong = rng.uniform(size=X.shape) < 0.05
+    X[wrong] = -999.0
+    pca = TL1CellPCA(3).fit(X)
+    assert pca.cell_flags_[wrong].all()
+    assert pca.usual_residual_ < -1.0
+    assert (pca.flags_ > 0).mean() < 0.035
+    np.testing.assert_array_equal(pca.predict(X), np.where(pca.flags_ > 0, -1, 1))
+
+
 def test_a_column_that_goes_its_own_way_is_not_taken_for_noiseless():
     for seed in range(4):
         X = with_column(lambda rng, U: rng.normal(size=len(U)), seed)

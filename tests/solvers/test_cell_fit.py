@@ -18,6 +18,7 @@ MODEL = CellModel(
     np.full(6, 2.0),
     CellPlane(np.zeros(6), V, np.array([9.0, 4.0])),
     0.02,
+    0.0,
     Common(np.zeros((6, 0)), np.zeros(0)),
     np.zeros((2, 6)),
 )
@@ -96,7 +97,7 @@ def test_what_columns_add_to_the_distances_of_rows():
 
 def test_a_component_without_variance_adds_nothing():
     plane = CellPlane(np.ones(6), V, np.array([9e-12, 0.0]))
-    model = CellModel(np.arange(6.0), np.full(6, 2.0), plane, 0.02, MODEL.common, MODEL.tails)
+    model = CellModel(np.arange(6.0), np.full(6, 2.0), plane, 0.02, 0.0, MODEL.common, MODEL.tails)
     cells = model.cells(rows(5)[0])
     found = model.assess(cells)
     first = np.outer(found.scores[:, 0], V[:, 0])

@@ -31,7 +31,7 @@ def rows_on(plane, n=400, seed=0):
 def distances(Z, plane, common=NOTHING, rate=0.0, mask=None):
     cells = Cells(Z, np.ones_like(Z, dtype=bool) if mask is None else mask)
     found = judge_cells(cells, plane)
-    return row_evidence(cells, plane, found, common, NORMAL).distances(rate, 18)
+    return row_evidence(cells, plane, found, common, NORMAL).distances(rate, 0.0, 18)
 
 
 def test_complete_good_rows_are_at_their_euclidean_distance():
@@ -157,7 +157,14 @@ def evidence(residual=-3.0, bad=0, seen=20):
 
 def test_one_cell_in_twenty_is_bad_in_any_table():
     some = evidence(0.0, bad=4)
-    assert some.distances(0.0, 18) == some.distances(0.05, 18) > some.distances(0.1, 18)
+    assert some.distances(0.0, 0.0, 18) == some.distances(0.05, 0.0, 18) > some.distances(0.1, 0.0, 18)
+
+
+def test_usual_residuals_are_those_of_the_table():
+    """Units of grades are larger than their noise: residuals of all rows are small, bad cells or not."""
+    few, none = evidence(-4.0, bad=4), evidence(-4.0)
+    assert few.distances(0.0, -4.0, 18) < few.distances(0.0, 0.0, 18)
+    assert few.distances(0.0, -4.0, 18) > none.distances(0.0, -4.0, 18)
 
 
 def test_small_residuals_do_not_speak_for_a_row_with_more_bad_cells_than_chance_makes():
@@ -166,15 +173,15 @@ def test_small_residuals_do_not_speak_for_a_row_with_more_bad_cells_than_chance_
 
     few, more = (cell_rows._surprise(np.array([n]), np.array([40]), 0.05)[0] for n in (3, 5))
     assert 0.0 < few < 1.0 < more < 2.0
-    assert back(evidence(bad=3, seen=40).distances(0.0, 18)) == pytest.approx(-3.0 + few)
-    assert back(evidence(bad=5, seen=40).distances(0.0, 18)) == pytest.approx(more)
-    assert back(evidence(2.0, bad=5, seen=40).distances(0.0, 18)) == pytest.approx(2.0 + more)
+    assert back(evidence(bad=3, seen=40).distances(0.0, 0.0, 18)) == pytest.approx(-3.0 + few)
+    assert back(evidence(bad=5, seen=40).distances(0.0, 0.0, 18)) == pytest.approx(more)
+    assert back(evidence(2.0, bad=5, seen=40).distances(0.0, 0.0, 18)) == pytest.approx(2.0 + more)
 
 
 def test_rows_with_a_single_cell_and_planes_that_leave_nothing():
-    assert evidence(1.0, seen=1).distances(0.0, 18) > 0.0
-    assert evidence(1.0, seen=0).distances(0.0, 18) == 0.0
-    assert evidence(0.0).distances(0.0, 0) == evidence(0.0).distances(0.0, 1) > 0.0
+    assert evidence(1.0, seen=1).distances(0.0, 0.0, 18) > 0.0
+    assert evidence(1.0, seen=0).distances(0.0, 0.0, 18) == 0.0
+    assert evidence(0.0).distances(0.0, 0.0, 0) == evidence(0.0).distances(0.0, 0.0, 1) > 0.0
 
 
 def test_surprise_of_a_row_with_a_single_cell():

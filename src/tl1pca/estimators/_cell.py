@@ -113,6 +113,9 @@ class TL1CellPCA(OutlierPCA):
         Weights of the cells inside their rows, 0 where a cell is missing.
     cell_rate_ : float
         Share of bad cells in the rows of the fit.
+    usual_residual_ : float
+        Median of their squared residuals, as normal scores: about 0, less where units are larger than the
+        noise, as those of grades.
     weights_ : ndarray of shape (n_samples,)
         Weight of each row: 1 in the fit, 0 not.
     score_distances_, orthogonal_distances_ : ndarray of shape (n_samples,)
@@ -164,6 +167,7 @@ class TL1CellPCA(OutlierPCA):
         "cell_components_": Fitted(shape="kd"),
         "cell_variance_": Fitted(shape="k", least=0),
         "cell_rate_": Fitted(least=0),
+        "usual_residual_": Fitted(),
         "cell_tails_": Fitted(shape="td", least=0),
         "common_components_": Fitted(shape="ed"),
         "common_variance_": Fitted(shape="e", least=0),
@@ -278,6 +282,7 @@ class TL1CellPCA(OutlierPCA):
         self.flags_ = diagnostics.flags(self.score_distances_, self.orthogonal_distances_, limits)
         self.weights_ = rows.astype(dtype)
         self.cell_rate_ = model.rate
+        self.usual_residual_ = model.usual
         self.cell_tails_ = model.tails.astype(dtype)
         self.cell_flags_ = found.flags
         found.residuals[~mask] = np.nan
@@ -327,7 +332,8 @@ class TL1CellPCA(OutlierPCA):
         )
         common = Common(axes[size > 0].T, size[size > 0])
         plane = CellPlane(np.zeros(len(unit)), V.T, variances)
-        return CellModel(mean, unit, plane, float(self.cell_rate_), common, tails)
+        rate, usual = float(self.cell_rate_), float(self.usual_residual_)
+        return CellModel(mean, unit, plane, rate, usual, common, tails)
 
     def _assessed(self, X: Array) -> Iterator[tuple[CellModel, Cells, CellAssessment]]:
         """Blocks of rows: the model, their cells, and what it says of them."""

@@ -94,15 +94,16 @@ class RowEvidence:
     bad: Array
     seen: Array
 
-    def distances(self, rate: float, free: int) -> Array:
+    def distances(self, rate: float, usual: float, free: int) -> Array:
         """Orthogonal distances in deviations, as if all cells had been seen.
 
         That of a row of Gaussian noise with `free` degrees of freedom which is as unusual as the residuals
-        and the number of bad cells together, where good rows have bad cells at the given rate.
+        and the number of bad cells together, where good rows have bad cells at the given rate and residuals
+        of the usual size: less than zero where units are larger than the noise, as those of grades.
         """
         surprise = _surprise(self.bad, self.seen, max(rate, USUAL_RATE))
         # Residuals that are small because so many cells were put aside do not speak for a row.
-        unusual = np.where(surprise > 1.0, np.maximum(self.residual, 0.0), self.residual) + surprise
+        unusual = np.where(surprise > 1.0, np.maximum(self.residual, usual), self.residual) + surprise
         return np.where(self.seen > 0, np.sqrt(_square_of(unusual, max(free, 1))), 0.0)
 
 
