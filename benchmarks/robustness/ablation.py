@@ -50,6 +50,7 @@ PARTS = {
     "gaps": {OUT + "separated_rows": lambda T, count, tol: np.zeros(T.shape[1], dtype=bool)},
     "moment directions": {OUT + "moment_directions": lambda X, n_axes: X[:0]},
     "more directions for few rows": {OUT + "MOST_DIRECTIONS": 1},
+    "groups that are alike": {OUT + "groups_alike": lambda *_: []},
     "start from .6 of the trusted rows (all instead)": {NEAR + "START_SHARE": 1.0},
     "judging dimension (k instead)": {FIT + "judging_dimension": lambda X, kept, k, *_: k},
     "room beyond the components": {FIT + "room_beyond": lambda plane, k, scores: np.inf},

@@ -32,7 +32,7 @@ def test_directions_are_unit_and_join_rows():
 def test_the_least_outlying_rows_leave_out_a_far_cluster():
     Z = X.copy()
     Z[:24] = [40.0, -30.0, 20.0, 0.0] + 0.01 * X[:24]
-    good = module.least_outlying(Z, 45, 250, 1e-9)
+    good, _ = module.least_outlying(Z, 45, 250, 1e-9)
     chosen = np.flatnonzero(good) if good.dtype == bool else good
     assert len(chosen) >= 45
     assert chosen.min() >= 24
@@ -130,7 +130,7 @@ def test_how_many_directions_and_axes_are_looked_at(monkeypatch):
         (4, 3, 80, 1),
     ):
         asked.clear()
-        order = module.least_outlying(gaussian(n, d, seed=1), n // 2 + 1, 20, 1e-9)
+        order, _ = module.least_outlying(gaussian(n, d, seed=1), n // 2 + 1, 20, 1e-9)
         assert asked == {"pair_directions": pairs, "moment_directions": axes}
         assert len(order) >= n // 2 + 1
 
@@ -145,7 +145,7 @@ def test_moments_are_looked_at_again_while_gaps_are_found(monkeypatch):
     A[:60] += [80.0, 0.0, 0.0]
     A[60:100] += [0.0, 400.0, 0.0]
     looked.clear()
-    order = module.least_outlying(A, 201, 20, 1e-9)
+    order, _ = module.least_outlying(A, 201, 20, 1e-9)
     assert sorted(order) == list(range(100, 400))
     assert looked[-1] == 300  # the last look finds no more
     assert len(looked) <= 4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import fdtri
 from scipy.stats import chi2
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_blobs
 from sklearn.decomposition import PCA
 
 from support import low_rank, subspace_angle
@@ -65,12 +65,23 @@ def tight_cluster():
     return found(X, with_cluster(X, Q, 3, rng, 0.4, 18, 0.1), 3)
 
 
+def equal_groups(rng, n, r):
+    centers = np.array([[6.0, 0.0], [-3.0, 5.2], [-3.0, -5.2]])
+    return centers[rng.integers(3, size=n)] + 1.2 * rng.normal(size=(n, r))
+
+
 def groups_and_a_cluster():
     passed = []
-    for seed in range(3):
-        X, Q, rng = low_rank(seed, 1000, 50, 5, groups)
-        passed.append(found(X, with_cluster(X, Q, 5, rng, 0.2, 25), 5))
+    for seed in range(6):
+        X, Q, rng = low_rank(seed, 300, 20, 2, equal_groups)
+        X[:60] = 8 * Q[:, 2] + 0.5 * rng.normal(size=(60, 20))
+        passed.append(found(X, np.arange(300) < 60, 2))
     return all(passed)
+
+
+def groups_alike():
+    X, _ = make_blobs(300, 5, centers=3, random_state=0)
+    return (TL1SubspacePCA(2).fit(X).flags_ > 1).mean() <= 0.1
 
 
 def fewer_components_than_the_data_have():
@@ -133,10 +144,10 @@ def groups_and_a_line():
     """A gap separates the other groups of good rows; of those left more may be bad than of all."""
     passed = []
     for seed in range(5):
-        X, Q, rng = low_rank(seed, 500, 30, 4, groups)
-        bad = np.arange(500) < 50
-        X[bad] += np.outer(rng.choice((-1, 1), 50) * rng.uniform(12, 30, 50), Q[:, 5])
-        passed.append(found(X, bad, 4))
+        X, Q, rng = low_rank(seed, 1000, 50, 5, groups)
+        bad = np.arange(1000) < 50
+        X[bad] += np.outer(rng.choice((-1, 1), 50) * rng.uniform(12, 30, 50), Q[:, 6])
+        passed.append(found(X, bad, 5))
     return all(passed)
 
 
@@ -154,6 +165,7 @@ def _f_alone(sd, k, n):
         (order_of_many_rows, FIT + "canonical_order", lambda rows: np.arange(rows.shape[0])),
         (tight_cluster, OUT + "separated_rows", lambda T, count, tol: np.zeros(T.shape[1], dtype=bool)),
         (groups_and_a_cluster, OUT + "moment_directions", lambda X, n_axes: X[:0]),
+        (groups_alike, OUT + "groups_alike", lambda *_: []),
         (a_foreign_line_about_a_tight_majority, OUT + "CORE", 1.0),
         (groups_and_a_line, FIT + "nearest_majority", _of_all_rows),
         (fewer_components_than_the_data_have, FIT + "judging_dimension", lambda X, kept, k, *_: k),
@@ -299,7 +311,7 @@ class TestParts:
     def test_rows_beyond_a_gap_are_no_candidates(self):
         X, Q, rng = low_rank(0)
         bad = with_cluster(X, Q, 3, rng, 0.4, 40)
-        order = least_outlying(X, 101, 250, 1e-9)
+        order, _ = least_outlying(X, 101, 250, 1e-9)
         assert not bad[order].any()
         assert not separated_rows(rng.normal(size=(5, 200)), 101).any()
 

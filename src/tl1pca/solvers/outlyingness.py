@@ -12,6 +12,7 @@ Directions are rows here, and so are their projections: W is (m, d), T (m, n).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from .._arrays import double
 from ..rows import Rows
 from ..statistics import majority_share, shortest_interval
 from .axes import scatter_axes
+from .groups import groups_alike, own_centers, split
 
 Array = NDArray[Any]
 
@@ -59,8 +61,8 @@ def canonical_order(rows: Rows) -> Array:
     return np.argsort(rows.gather_scores(key, np.arange(n)), kind="stable")
 
 
-def least_outlying(X: Array, count: int, n_directions: int, tol: float) -> Array:
-    """Rows that no gap separates, the least outlying first.
+def least_outlying(X: Array, count: int, n_directions: int, tol: float) -> tuple[Array, list[Array]]:
+    """Rows that no gap separates, the least outlying first, and groups that rows were taken back from.
 
     Parameters
     ----------
@@ -76,25 +78,41 @@ def least_outlying(X: Array, count: int, n_directions: int, tol: float) -> Array
 
     Returns
     -------
-    ndarray of int of shape (at least count,)
+    order : ndarray of int of shape (at least count,)
+    groups : list of ndarray of int
+        Where a group beyond a gap is one of several alike: rows are judged from the center of theirs.
     """
     n = len(X)
     many = int(n_directions * min(max(MORE_BELOW / n, 1.0), MOST_DIRECTIONS))
-    pairs, rows = pair_directions(X, many, tol), np.arange(n)
+    pairs, rows, aside = pair_directions(X, many, tol), np.arange(n), []
     n_axes = max(1, min(X.shape[1], n // 5, 100))
     for _ in range(6):  # fresh moments of what is left
         moments = moment_directions(X[rows], n_axes)
-        out = separated_rows(np.vstack([moments, pairs[:GAP_DIRECTIONS]]) @ X[rows].T, count, tol)
+        T = np.vstack([moments, pairs[:GAP_DIRECTIONS]]) @ X[rows].T
+        out = separated_rows(T, count, tol)
+        aside.append(rows[out])
         rows = rows[~out]
         if out.sum() <= 0.02 * n:
             break
-    W = np.vstack([pairs, moments])
-    return np.asarray(rows[outlyingness_order(W @ X[rows].T, majority_of(len(rows), count, n), tol)])
+    W, groups = np.vstack([pairs, moments]), []
+    if len(rows) < n and split(T[:, ~out], tol) is not None:
+        groups = groups_alike(X, rows, aside, count, partial(_gap_directions, tol=tol), tol)
+    if groups:
+        rows, X = np.sort(np.concatenate(groups)), own_centers(X, groups)
+        W = np.vstack([pair_directions(X[rows], many, tol), moment_directions(X[rows], n_axes)])
+    order = outlyingness_order(W @ X[rows].T, majority_of(len(rows), count, n), tol)
+    return np.asarray(rows[order]), groups
 
 
 def majority_of(part: int, count: int, n: int) -> int:
     """As large a majority of a part of the rows as `count` is of all n."""
     return -(-count * part // n)
+
+
+def _gap_directions(X: Array, tol: float) -> Array:
+    """Directions in which gaps are looked for among few rows."""
+    n_axes = max(1, min(X.shape[1], len(X) // 5, 100))
+    return np.vstack([moment_directions(X, n_axes), pair_directions(X, GAP_DIRECTIONS, tol)])
 
 
 def pair_directions(X: Array, n_directions: int, tol: float = 0.0) -> Array:

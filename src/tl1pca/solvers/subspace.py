@@ -23,6 +23,7 @@ from ..objectives import ResidualScale
 from ..rows import Rows
 from ..statistics import effective_dimension, subsample
 from .concentration import mask_of, nearest_majority, start_rows
+from .groups import dimension_of_groups
 from .judging import discrete_columns, judging_dimension, room_beyond
 from .leading_span import NOISE_ROWS, Span, leading_span
 from .outlyingness import canonical_order, least_outlying
@@ -132,15 +133,16 @@ def fit_subspace(
     sample, masked = span.rows, span.muted
     X = sample.gather_rows(np.arange(m))
     X[:, masked] = 0.0
-    order = least_outlying(X, few, n_directions, tol)
+    order, groups = least_outlying(X, few, n_directions, tol)
     if isinstance(n_components, int):
         k = min(n_components, m, d)
     else:
         spectrum = weighted_plane(sample, mask_of(sample, order[:few]), min(m, d))
         k = reach_share(spectrum.variances, spectrum.total_variance, n_components)
     inner = min(k, d - int(muted.sum()))
-    dimension = partial(_dimension, X, seen, span, muted, inner, few, order) if judge_beyond else None
-    found, q = concentrated(sample, order, inner, few, masked, tol, dimension)
+    dimension = partial(_dimension, X, seen, span, muted, inner, few, order, groups) if judge_beyond else None
+    apart = dimension(mask_of(sample, start_rows(order, few, inner))) if dimension and groups else inner
+    found, q = concentrated(sample, order, inner, few, masked, tol, dimension, apart)
     plane, weights, path, converged = tl1_steps(sample, found.keep, q, masked, tol)
     balls: tuple[Ball, ...] = ()
     if reweight:
@@ -213,14 +215,28 @@ def reach_share(variances: Array, total: float, n_components: int | float) -> in
 
 
 def _dimension(
-    X: Array, seen: Rows, span: Span, muted: Array, k: int, count: int, order: Array, keep: Any
+    X: Array,
+    seen: Rows,
+    span: Span,
+    muted: Array,
+    k: int,
+    count: int,
+    order: Array,
+    groups: list[Array],
+    keep: Any,
 ) -> int:
-    """`judging_dimension` of the columns that judge, by those rows kept that no gap separates."""
+    """`judging_dimension` of the columns that judge, by those rows kept that no gap separates.
+
+    Or more, where groups need more.
+    """
     live = slice(None) if not muted.any() else ~muted  # a slice copies nothing
     kept = np.sort(order[to_numpy(keep)[order] > 0])
     if span.axes is None:
-        return judging_dimension(X[:, live], kept, k, count)
-    return judging_dimension(X, kept, k, count, seen.gather_rows(kept)[:, live], span.axes[live])
+        q = judging_dimension(X[:, live], kept, k, count)
+    else:
+        q = judging_dimension(X, kept, k, count, seen.gather_rows(kept)[:, live], span.axes[live])
+    judging = X[:, live] if span.axes is None else X
+    return max(q, dimension_of_groups(judging, kept, groups, k)) if groups else q
 
 
 def concentrated(
@@ -231,18 +247,19 @@ def concentrated(
     muted: Array,
     tol: float,
     dimension: Callable[[Any], int] | None,
+    least: int,
 ) -> tuple[RowAssessment, int]:
     """Rows within the limit of a concentrated plane of k dimensions, or as many as these rows have in common.
 
     First the nearest rows say how many, which are hardly bad ones, then all
     rows within the limit: the nearest ones are short on just the axes that the
-    plane lacks.
+    plane lacks. `least` axes are needed to begin with: fewer would leave out a group.
     """
 
     def within(q: int, keep: Any) -> RowAssessment:
         return assess(sample, weighted_plane(sample, keep, q, muted), k, keep, count, tol)
 
-    keep, q = nearest_majority(sample, order, k, count, muted, tol), k
+    keep, q = nearest_majority(sample, order, least, count, muted, tol), least
     if dimension is None:
         return within(k, keep), k
     more, found = dimension(keep), None
