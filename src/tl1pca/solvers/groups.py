@@ -113,21 +113,22 @@ def split(T: Array, tol: float = 0.0) -> Array | None:
     n = T.shape[1]
     ratio = 1.0 + max(0.6, 200.0 / n)
     inside, share = int(np.ceil(0.005 * n)), int(np.ceil(0.05 * n))
-    ends = np.arange(share - 1, n - share - inside + 1)  # the last row on the left
-    if not len(T) or not len(ends):
+    last = n - share - inside + 1
+    if last < share or not len(T):
         return None
-    S = np.sort(T, axis=1)
-    left, right = S[:, ends], S[:, ends + inside]
-    middles = S[:, ends // 2], S[:, (ends + inside + n) // 2]
+    S, each = np.sort(T, axis=1), np.arange(len(T))
+    j = share - 1 + np.argmax(S[:, share - 1 + inside : last + inside] - S[:, share - 1 : last], axis=1)
+    left, right = S[each, j], S[each, j + inside]  # the ends of the widest gap in each direction
+    middles = S[each, j // 2], S[each, (j + inside + n) // 2]
     with np.errstate(over="ignore"):
         strength = np.minimum(
             (right - middles[0]) / np.maximum(left - middles[0], max(tol, 1e-300)),
             (middles[1] - left) / np.maximum(middles[1] - right, max(tol, 1e-300)),
         )
-    i, j = np.unravel_index(int(np.argmax(strength)), strength.shape)
-    if strength[i, j] <= ratio:
+    i = int(np.argmax(strength))
+    if strength[i] <= ratio:
         return None
-    return np.asarray(T[i] <= 0.5 * (left[i, j] + right[i, j]))  # the few in the gap are with the nearer side
+    return np.asarray(T[i] <= 0.5 * (left[i] + right[i]))  # the few in the gap are with the nearer side
 
 
 def own_centers(X: Array, groups: list[Array]) -> Array:
