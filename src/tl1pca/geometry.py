@@ -105,10 +105,12 @@ def inverse_root(C: Array, accuracy: float) -> Array | None:
     """Symmetric S with SCS = I to an accuracy, for positive definite C; None too close to singular C.
 
     From the eigenvectors, whose values are exact to roundings of the largest
-    one. Where the least one asks for more, E = SCS - I is removed to the first order.
+    one. Where the least one asks for more, E = SCS - I is removed to the first
+    order: products of columns of very different lengths know them all.
     """
     values, V = np.linalg.eigh(C)
-    error = float(np.finfo(C.dtype).eps) * float(values[-1])
+    eps = float(np.finfo(C.dtype).eps)
+    error = eps * float(values[-1])
     if error <= accuracy * values[0]:
         root = V / np.sqrt(np.sqrt(values))
         return np.asarray(root @ root.T)
@@ -118,11 +120,12 @@ def inverse_root(C: Array, accuracy: float) -> Array | None:
     E = V.T @ C @ V
     E /= np.outer(d, d)
     E.flat[:: len(d) + 1] -= 1.0
-    if float(np.abs(E).max()) ** 2 > accuracy:
-        return None
     S = E / -(d[:, None] + d)
     S.flat[:: len(d) + 1] += 1.0 / d
-    return np.asarray(V @ S @ V.T)
+    root = V @ S @ V.T
+    # What is left: E in second order, and the roundings of the products themselves.
+    left = float(np.abs(E).max()) ** 2, eps * float((np.abs(root) @ np.sqrt(C.diagonal())).max()) ** 2
+    return np.asarray(root) if max(left) <= accuracy else None
 
 
 def polar_rank(M: Array) -> int:
