@@ -3,11 +3,15 @@ import pytest
 from scipy.special import digamma
 
 from tl1pca.dimension import (
+    N_FOLDS,
     NULL_DEVIATIONS,
     Count,
     CrossValidation,
     TrustedRows,
+    _folds,
     _overlooked,
+    _validated,
+    bulk_variance,
     choose_dimension,
     columns_of_their_own,
     common,
@@ -203,6 +207,64 @@ def test_a_component_of_most_rows_is_wider_than_noise_can_be():
     few[:100, 5] += 30.0  # a line of few rows
     assert common(TrustedRows(few), 2) == 1
     assert common(TrustedRows(np.random.default_rng(0).normal(size=(4, 2))), 9) <= 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_component_with_long_tails_is_not_one_of_few_rows(seed):
+    """With more columns than rows, noise that had a part in a component is as wide as the bulk of a tail."""
+    rng = np.random.default_rng(seed)
+    n, d = 150, 200
+    Q = np.linalg.qr(rng.normal(size=(d, 2)))[0].T
+    T, noise = rng.standard_t(3, size=(n, 2)) / np.sqrt(3) * [6.0, 3.0], rng.normal(size=(n, d))
+    assert common(TrustedRows(T @ Q + noise), 2) == 2
+    T[:, 1] = np.where(np.arange(n) < n // 8, 40.0 * rng.normal(size=n), 0.0)
+    assert common(TrustedRows(T @ Q + noise), 2) == 1
+
+
+def test_the_variance_of_the_bulk():
+    rng = np.random.default_rng(0)
+    values = 3.0 * rng.normal(size=20000)
+    assert bulk_variance(values + 7.0) == pytest.approx(9.0, rel=0.03)
+    values[:2000] += 1e3
+    assert bulk_variance(values) == pytest.approx(9.0, rel=0.12)
+    assert bulk_variance(np.ones(9)) == 0.0
+
+
+def test_a_direction_of_noisy_columns_is_not_shared():
+    """It is held against the noise of these columns, not against that of all."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 60)) * np.where(np.arange(60) < 6, 2.0, 0.5)
+    X[:, 59] += 8.0 * rng.normal(size=300)
+    others = X.copy()
+    others[:50, :6] += 12.0 * rng.normal(size=(50, 1))
+    assert not shared_direction(TrustedRows(X), TrustedRows(others), 1)
+    X[:, :6] += 1.5 * rng.normal(size=(300, 1))
+    assert shared_direction(TrustedRows(X), TrustedRows(others), 1)
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (40, 90)])
+def test_folds_have_the_axes_of_the_other_rows(shape):
+    """Also where a row that is held out is so far away that nothing else is left of sums of squares."""
+    X = np.random.default_rng(0).normal(size=shape) * np.geomspace(5.0, 1.0, shape[1]) + 100.0
+    X[3] += 1e7
+    division = np.arange(len(X)) % N_FOLDS
+    for f, fold in enumerate(_folds(X, division, 4)):
+        np.testing.assert_array_equal(fold.held, division == f)
+        rest = X[division != f]
+        np.testing.assert_allclose(fold.rows, X[division == f] - rest.mean(axis=0), rtol=1e-9, atol=1e-6)
+        axes = principal_axes(rest - rest.mean(axis=0), 4)[1]
+        tol = 1e-9 if f == 3 else 1e-3  # beside the far row no other has all its digits
+        np.testing.assert_allclose(np.abs((fold.axes * axes).sum(axis=0)), 1.0, atol=tol)
+
+
+def test_one_division_of_the_rows_is_enough_where_it_is_clear():
+    X = low_rank(200, 12, 4)
+    whole = cross_validation(TrustedRows(X), 8)
+    for enough, sooner in ((3, True), (4, False)):
+        found, folds = _validated(TrustedRows(X), 8, 0, enough)
+        assert (found.errors.tolist() != whole.errors.tolist()) == sooner
+        assert found.count == whole.count == 4
+        assert sum(len(fold.rows) for fold in folds) == 200
 
 
 def own_columns(scale, others, unit=1.0, ends=False):

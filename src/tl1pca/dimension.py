@@ -16,8 +16,7 @@ component as well. Two ways to count:
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.fft import dct
 
 from .linear import leading_eigenpairs
-from .statistics import subsample
+from .statistics import subsample, truncated_normal
 
 Array = NDArray[Any]
 
@@ -44,10 +43,16 @@ OWN = 0.8
 LARGE = 4.0
 #: Standard deviation over median absolute deviation, of normal values.
 NORMAL_MAD = 1.4826
+#: Deviations of the bulk of some values beyond which a value is none of it.
+WINDOW = 3.0
 #: Share of further rows that the next fit trusts, from which on this one may have overlooked a component.
 GAINED = 0.02
 #: Variance along a direction that most rows share, over that of the noise: as much signal as noise.
 SHARED = 2.0
+#: Standard errors by which more components than a fit has are better, so that one division of rows is enough.
+CLEAR = 4.0
+#: Share of the scatter that the rows of a fold may leave to the others, when it is taken off that of all.
+LEAST_LEFT = 1e-3
 N_FOLDS = 10
 #: Ways to divide the rows into folds, over which the error is averaged: the answer hangs on none.
 N_PARTITIONS = 3
@@ -142,11 +147,13 @@ def _count(rows: TrustedRows, k: int, most: int, method: str, seed: int) -> Coun
         # To the first that is not above the null: what is left then is noise, by which `common` judges.
         while claimed < most and parallel_analysis(few, claimed + 1, first=claimed, seed=seed).count:
             claimed += 1
+        shared = common(few, claimed)
     else:
         # Beyond k + 1: the error may rise at first, as one component of ten predicts little.
-        found = cross_validation(few, min(2 * k + 10, most), seed=seed)
+        found, folds = _validated(few, min(2 * k + 10, most), seed, k)
         claimed = min(found.count + columns_of_their_own(few, found), found.turned_count)
-    return Count(rows, claimed, min(common(few, claimed), needed(few)))
+        shared = common(few, claimed, folds)
+    return Count(rows, claimed, min(shared, needed(few)))
 
 
 def _overlooked(here: Count, there: Count, k: int) -> bool:
@@ -167,38 +174,93 @@ def shared_direction(rows: TrustedRows, others: TrustedRows, k: int) -> bool:
     rows, others = rows.limited(), others.limited()
     X, Y = rows.values, others.values
     n, d = X.shape
-    fold = np.arange(n) % N_FOLDS
-    along, noise = np.zeros(n), np.zeros(n)
-    for f in range(min(N_FOLDS, n)):
-        held = fold == f
-        mean = X[~held].mean(axis=0)
-        V = principal_axes(X[~held] - mean, k)[1]
-        A, B = (Z - mean for Z in (X[held], Y[~np.isin(others.numbers, rows.numbers[held])]))
-        u = principal_axes(B - (B @ V) @ V.T, 1)[1][:, 0]
-        A = A - (A @ V) @ V.T
-        along[held] = A @ u
-        noise[held] = ((A * A).sum(axis=1) - along[held] ** 2) / max(d - k - 1, 1)
-    spread = NORMAL_MAD * np.median(np.abs(along - np.median(along)))
-    return bool(spread**2 > SHARED * noise.mean())
+    along, residuals = np.zeros(n), np.zeros((n, d))
+    axes: list[Array] = []
+    for fold in _folds(X, _divided(n), k):
+        mean, V = X[fold.held][0] - fold.rows[0], fold.axes
+        B = Y[~np.isin(others.numbers, rows.numbers[fold.held])] - mean
+        u = principal_axes(B - (B @ V) @ V.T, 1)[1]
+        if not u.size:
+            return False
+        u = u * np.sign(u.T @ axes[0][:, -1:] if axes else 1.0)
+        axes.append(np.hstack([V, u]))
+        left = fold.rows - (fold.rows @ V) @ V.T
+        along[fold.held] = (left @ u)[:, 0]
+        residuals[fold.held] = left - (left @ u) @ u.T
+    directions = np.sqrt(np.mean([W[:, -1:] ** 2 for W in axes], axis=0))
+    leverages = np.mean([(W * W).sum(axis=1) for W in axes], axis=0)
+    return bool(bulk_variance(along) > SHARED * _noise_along(residuals, leverages, directions)[0])
 
 
-def common(rows: TrustedRows, count: int) -> int:
+def common(rows: TrustedRows, count: int, folds: Sequence[Fold] | None = None) -> int:
     """How many of the first components most of the rows have.
 
-    What a fit has left of a line of bad rows is a component of few rows: the
-    median absolute deviation of its scores does not exceed the largest
-    variance that noise would have in its place (Marchenko and Pastur).
+    What a fit has left of a line of bad rows is a component of few rows: in
+    the others it is noise. Scores of rows that had a part in a component are
+    larger, with many columns so much so that noise looks like long-tailed
+    signal. So every row is looked at along components of other rows, turned
+    to those of all: most of their scores must vary `SHARED` times as much as
+    the noise does, or more than noise would in their place where that is less
+    (Marchenko and Pastur).
+
+    Parameters
+    ----------
+    rows : TrustedRows
+    count : int
+    folds : sequence of Fold, optional
+        With at least so many axes.
+
+    Returns
+    -------
+    int
     """
-    A = rows.values - rows.values.mean(axis=0)
-    n, d = A.shape
-    values, V = principal_axes(A)
-    count = min(count, len(values))
-    left = max(n - 1 - count, 1)
-    noise = float(values[count:].sum()) / max(d - count, 1) * (n - 1) / left
-    edge = noise * (1.0 + np.sqrt(max(d - count, 1) / left)) ** 2
-    scores = A @ V[:, :count]
-    spread = NORMAL_MAD * np.median(np.abs(scores - np.median(scores, axis=0)), axis=0)
-    return int(np.count_nonzero(spread**2 > edge))
+    n, d = rows.values.shape
+    V = principal_axes(rows.values - rows.values.mean(axis=0), max(count, 1))[1]
+    folds = list(_folds(rows.values, _divided(n), count)) if folds is None else folds
+    count = min([count, V.shape[1], *(fold.axes.shape[1] for fold in folds)])
+    if count < 1:
+        return 0
+    scores, residuals, leverages, V = np.zeros((n, count)), np.zeros((n, d)), np.zeros(d), V[:, :count]
+    for fold in folds:
+        W = fold.axes[:, :count]
+        found = fold.rows @ W
+        left, _, right = np.linalg.svd(W.T @ V)
+        scores[fold.held] = found @ (left @ right)
+        residuals[fold.held] = fold.rows - found @ W.T
+        leverages += (W * W).sum(axis=1) / len(folds)
+    edge = (1.0 + np.sqrt(max(d - count, 1) / max(n - 1 - count, 1))) ** 2
+    noise = _noise_along(residuals, leverages, V)
+    spread = np.array([bulk_variance(score) for score in scores.T])
+    return int(np.count_nonzero(spread > min(SHARED, edge) * noise))
+
+
+def _noise_along(residuals: Array, leverages: Array, directions: Array) -> Array:
+    """Noise variances along directions (d, m), from residuals that have lost a share of every column.
+
+    What a column has lost counts as noise like that of the others.
+    """
+    squares = np.square(residuals).mean(axis=0)
+    typical = float(squares.sum()) / max(float((1.0 - leverages).sum()), 1.0)
+    return np.asarray((directions * directions).T @ (squares + typical * leverages))
+
+
+def bulk_variance(values: Array) -> float:
+    """Variance of the values about their median within `WINDOW` deviations, consistent for normal ones.
+
+    Examples
+    --------
+    >>> values = np.random.default_rng(0).normal(size=2000)
+    >>> values[:200] *= 100
+    >>> round(bulk_variance(values), 1)
+    1.0
+    """
+    squares = np.square(values - np.median(values))
+    variance, inside = NORMAL_MAD**2 * float(np.median(squares)), truncated_normal(WINDOW)[1]
+    for _ in range(20):
+        before, variance = variance, float(squares[squares <= WINDOW**2 * variance].mean()) / inside
+        if abs(variance - before) <= 1e-3 * before:
+            break
+    return variance
 
 
 def columns_of_their_own(rows: TrustedRows, found: CrossValidation) -> int:
@@ -230,7 +292,8 @@ def _turned(X: Array, signs: Array) -> Array:
 
 def needed(rows: TrustedRows, share: float = SHARE) -> int:
     """The fewest components that hold a share of the variance."""
-    values = principal_axes(rows.values - rows.values.mean(axis=0))[0]
+    A = rows.values - rows.values.mean(axis=0)
+    values = np.maximum(np.linalg.eigvalsh(A.T @ A if len(A.T) <= len(A) else A @ A.T)[::-1], 0.0)
     return 1 + int((np.cumsum(values) < share * (1 - 1e-12) * values.sum()).sum())
 
 
@@ -286,27 +349,96 @@ def cross_validation(rows: TrustedRows, most: int, *, seed: int = 0) -> CrossVal
     -------
     CrossValidation
     """
+    return _validated(rows, most, seed)[0]
+
+
+def _validated(
+    rows: TrustedRows, most: int, seed: int, enough: int | None = None
+) -> tuple[CrossValidation, list[Fold]]:
+    """`cross_validation`, and the folds of the first division of the rows.
+
+    It ends sooner where one division says clearly that more than `enough` components are better.
+    """
     X, judged = rows.values, rows.judged
     n, d = X.shape
     rng = np.random.RandomState(seed)
-    folds = [rng.permutation(n) % N_FOLDS for _ in range(N_PARTITIONS)]
+    divisions = [rng.permutation(n) % N_FOLDS for _ in range(N_PARTITIONS)]
     turns = 2.0 * rng.randint(2, size=(-(-TURNED_COLUMNS // d), 2, d)) - 1.0
-    most = min(most, d - 1, n - int(np.bincount(folds[0]).max()) - 1)
-    logs, turned = np.zeros((most + 1, n)), np.zeros(most + 1)
+    most = min(most, d - 1, n - int(np.bincount(divisions[0]).max()) - 1)
+    total, turned = np.zeros((most + 1, n)), np.zeros(most + 1)
     floor = max(1e-24 * float(np.square(X - X.mean(axis=0)).mean(axis=1).max()), np.finfo(np.float64).tiny)
-    for p, f in itertools.product(range(N_PARTITIONS), range(min(N_FOLDS, n))):
-        held = folds[p] == f
-        mean = X[~held].mean(axis=0)
-        A, V = X[held] - mean, principal_axes(X[~held] - mean, most)[1]
-        weights = None if judged is None else judged[held]
-        logs[:, held] += _log_errors(A, V, most, floor, weights) / N_PARTITIONS
-        for signs in turns if p == 0 else ():
-            found = _log_errors(_turned(A, signs), _turned(V.T, signs).T, most, floor)
-            turned += found.sum(axis=1) / (n * len(turns))
-    centers = logs.mean(axis=1)
-    apart = logs - logs[int(np.argmin(centers))]
+    first: list[Fold] = []
+    for p, division in enumerate(divisions, start=1):
+        for fold in _folds(X, division, most):
+            weights = None if judged is None else judged[fold.held]
+            total[:, fold.held] += _log_errors(fold.rows, fold.axes, most, floor, weights)
+            if p > 1:
+                continue
+            first.append(fold)
+            for signs in turns:
+                A, V = _turned(fold.rows, signs), _turned(fold.axes.T, signs).T
+                turned += _log_errors(A, V, most, floor).sum(axis=1) / (n * len(turns))
+        logs = total / p
+        centers = logs.mean(axis=1)
+        best = int(np.argmin(centers))
+        apart = logs - logs[best]
+        spread = apart.std(axis=1, ddof=1) / np.sqrt(n)
+        if (
+            enough is not None
+            and (centers[: enough + 1] - centers[best] > CLEAR * spread[: enough + 1]).all()
+        ):
+            break
     errors = np.exp(centers)
-    return CrossValidation(errors, errors * apart.std(axis=1, ddof=1) / np.sqrt(n), np.exp(turned))
+    return CrossValidation(errors, errors * spread, np.exp(turned)), first
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows that are held out, and axes of the others.
+
+    Attributes
+    ----------
+    held : ndarray of bool of shape (n,)
+    rows : ndarray of shape (m, d)
+        These rows less the mean of the others.
+    axes : ndarray of shape (d, k)
+        Largest variance first.
+    """
+
+    held: Array
+    rows: Array
+    axes: Array
+
+
+def _divided(n: int) -> Array:
+    return np.arange(n) % N_FOLDS
+
+
+def _folds(X: Array, division: Array, most: int) -> Iterator[Fold]:
+    """The folds of a division of the rows, with `most` axes; sums of products are found once for all."""
+    n, d = X.shape
+    Z = X - X.mean(axis=0)
+    wide = d > n - int(np.bincount(division).max())
+    products = Z @ Z.T if wide else Z.T @ Z
+    scatter = float(np.trace(products))
+    for f in range(min(N_FOLDS, n)):
+        held = division == f
+        left = n - int(held.sum())
+        mean = Z[held].sum(axis=0) / -left
+        if wide:
+            C = products[np.ix_(~held, ~held)]
+            C = C - C.mean(axis=0)
+            C = C - C.mean(axis=1)[:, None]
+        else:
+            C = products - Z[held].T @ Z[held] - left * np.outer(mean, mean)
+        if float(np.trace(C)) < LEAST_LEFT * scatter:  # the digits are gone with the rows
+            rest = Z[~held] - Z[~held].mean(axis=0)
+            C = rest @ rest.T if wide else rest.T @ rest
+        values, axes = leading_eigenpairs(C, min(most, len(C)))
+        if wide:
+            keep = values > 1e-12 * max(float(values[0]), np.finfo(np.float64).tiny)
+            axes = (Z[~held] - mean).T @ axes[:, keep] / np.sqrt(values[keep])
+        yield Fold(held, Z[held] - mean, axes)
 
 
 def _log_errors(A: Array, V: Array, most: int, floor: float, weights: Array | None = None) -> Array:

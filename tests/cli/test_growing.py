@@ -1,5 +1,6 @@
 """A file that another program writes is read as if it had been there from the start."""
 
+import itertools
 import os
 
 import numpy as np
@@ -59,7 +60,7 @@ def test_parts_are_the_whole_file_wherever_it_is_cut(watched, log, fitted, encod
     content = (HEAD + "".join(lines_of(X))).replace("\n", ends).encode(encoding)
     cuts = [0, *np.sort(rng.choice(len(content), 40, replace=False)).tolist(), len(content)]
     parts = []
-    for begin, end in zip(cuts, cuts[1:]):
+    for begin, end in itertools.pairwise(cuts):
         add(log, content[begin:end])
         parts += watched.look()
     assert all(part.finished for part in parts)

@@ -237,7 +237,9 @@ def test_two_splits_decide_nothing(written):
     section, _ = written
     assert not section.findings
     assert "So few splits" in section.paragraphs[0]
+    assert not any(text.startswith("Standard errors") for text in section.paragraphs)
     for table in section.tables[:2]:
+        assert "s.e." not in table.title
         cells = " ".join(cell for row in table.rows for cell in row)
         assert "nan" not in cells
         assert "±" not in cells

@@ -6,9 +6,10 @@ from scipy.stats import chi2
 
 from tl1pca.solvers import cell_fit, cellwise
 from tl1pca.solvers.cell_fit import CellModel
-from tl1pca.solvers.cell_rows import ROW_LEVEL, Common, row_cutoffs
+from tl1pca.solvers.cell_rows import Common, row_cutoffs
 from tl1pca.solvers.cell_start import RowChoice
 from tl1pca.solvers.cellwise import CELL_CUTOFF, CellPlane
+from tl1pca.solvers.plane import LEVEL
 
 RNG = np.random.default_rng(0)
 V = np.linalg.qr(RNG.normal(size=(6, 2)))[0]
@@ -17,8 +18,9 @@ MODEL = CellModel(
     np.full(6, 2.0),
     CellPlane(np.zeros(6), V, np.array([9.0, 4.0])),
     0.02,
+    0.0,
     Common(np.zeros((6, 0)), np.zeros(0)),
-    np.ones((2, 6)),
+    np.zeros((2, 6)),
 )
 
 
@@ -53,14 +55,18 @@ def test_scores_flags_and_what_cells_should_be():
 
 
 def test_limits_of_rows():
-    od = np.sqrt(chi2.ppf((np.arange(1000) + 0.5) / 1000, 10))
+    at = (np.arange(1000) + 0.5) / 1000
+    od, sd = np.sqrt(chi2.ppf(at, 10)), np.sqrt(chi2.ppf(at[::-1], 3))
     rows = np.arange(1300) < 1000
-    limits = row_cutoffs(od, rows[:1000], 3)
-    assert limits.score == pytest.approx(np.sqrt(chi2.ppf(ROW_LEVEL, 3)))
-    assert limits.orthogonal == pytest.approx(np.sqrt(chi2.ppf(ROW_LEVEL, 10)), rel=0.03)
+    limits = row_cutoffs(sd, od, rows[:1000], 3)
+    assert limits.score == pytest.approx(np.sqrt(chi2.ppf(LEVEL, 3)), rel=0.03)
+    assert limits.orthogonal == pytest.approx(np.sqrt(chi2.ppf(LEVEL, 10)), rel=0.03)
     with_bad = np.append(od, np.full(300, 40.0))
-    assert row_cutoffs(with_bad, rows, 3).orthogonal == pytest.approx(limits.orthogonal)
-    assert row_cutoffs(np.zeros(20), np.ones(20, dtype=bool), 2).orthogonal == 1e-9
+    found = row_cutoffs(np.append(sd, np.full(300, 90.0)), with_bad, rows, 3)
+    assert found == limits
+    assert row_cutoffs(2.0 * sd, od, rows[:1000], 3).score == pytest.approx(2.0 * limits.score)
+    nothing = np.zeros(20)
+    assert row_cutoffs(nothing, nothing, np.ones(20, dtype=bool), 2).orthogonal == 1e-9
 
 
 def test_what_columns_add_to_the_distances_of_rows():
@@ -91,7 +97,7 @@ def test_what_columns_add_to_the_distances_of_rows():
 
 def test_a_component_without_variance_adds_nothing():
     plane = CellPlane(np.ones(6), V, np.array([9e-12, 0.0]))
-    model = CellModel(np.arange(6.0), np.full(6, 2.0), plane, 0.02, MODEL.common, MODEL.tails)
+    model = CellModel(np.arange(6.0), np.full(6, 2.0), plane, 0.02, 0.0, MODEL.common, MODEL.tails)
     cells = model.cells(rows(5)[0])
     found = model.assess(cells)
     first = np.outer(found.scores[:, 0], V[:, 0])

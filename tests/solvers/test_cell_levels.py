@@ -129,6 +129,17 @@ def test_the_step_is_that_beside_the_most_frequent_level():
     assert found(repeated(v0=10, v1=20, v3=30)) == (2.0, 0.0, 3.0)
 
 
+def test_a_code_may_be_the_most_frequent_value():
+    grades = np.repeat(np.arange(1.0, 6.0), 9)
+    assert found(np.append(grades, np.full(10, -999.0))) == (1.0, 1.0, 5.0)
+    assert found(np.append(grades, np.full(10, 999.0))) == (1.0, 1.0, 5.0)
+    assert found(np.append(grades, np.full(16, 999.0)))[1:] == NONE[1:]  # a quarter of the column
+
+
+def test_the_levels_are_those_that_most_cells_have():
+    assert found(repeated(v0=22, v1=2, v100=21, v101=21, v102=21, v103=21)) == (1.0, 100.0, 103.0)
+
+
 def test_levels_more_than_three_steps_away_are_codes():
     assert found(repeated(v0=20, v1=30, v4=10)) == (1.0, 0.0, 4.0)
     assert found(repeated(v0=20, v1=35, v4_1=5)) == (1.0, 0.0, 1.0)

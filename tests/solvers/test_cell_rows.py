@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import binom, chi2, norm
+from scipy.stats import t as t_law
 
 from cells import design
 from tl1pca import TL1CellPCA
@@ -13,7 +14,7 @@ from tl1pca.solvers.cellwise import CellPlane, Cells, judge_cells
 from tl1pca.statistics import main_mode
 
 NOTHING = Common(np.zeros((20, 0)), np.zeros(0))
-ONES = np.ones((2, 20))
+NORMAL = np.zeros((2, 20))
 
 
 def plane_of(d=20, k=2):
@@ -30,7 +31,7 @@ def rows_on(plane, n=400, seed=0):
 def distances(Z, plane, common=NOTHING, rate=0.0, mask=None):
     cells = Cells(Z, np.ones_like(Z, dtype=bool) if mask is None else mask)
     found = judge_cells(cells, plane)
-    return row_evidence(cells, plane, found, common, ONES).distances(rate, 18)
+    return row_evidence(cells, plane, found, common, NORMAL).distances(rate, 0.0, 18)
 
 
 def test_complete_good_rows_are_at_their_euclidean_distance():
@@ -125,9 +126,9 @@ def test_cutoffs_are_those_of_the_rows_of_the_fit():
     rng = np.random.default_rng(0)
     far, rows = np.sqrt(rng.chisquare(18, size=5000)), np.arange(5000) < 3000
     far[~rows] *= 1.5  # near enough to blow up what is estimated from all rows
-    limits = row_cutoffs(far, rows, 2)
+    limits = row_cutoffs(np.sqrt(rng.chisquare(2, size=5000)), far, rows, 2)
     assert limits.orthogonal == pytest.approx(np.sqrt(chi2.ppf(0.99, 18)), rel=0.03)
-    assert limits.score == pytest.approx(np.sqrt(chi2.ppf(0.99, 2)))
+    assert limits.score == pytest.approx(np.sqrt(chi2.ppf(0.99, 2)), rel=0.03)
     assert limits.tilt == 3001
 
 
@@ -156,7 +157,14 @@ def evidence(residual=-3.0, bad=0, seen=20):
 
 def test_one_cell_in_twenty_is_bad_in_any_table():
     some = evidence(0.0, bad=4)
-    assert some.distances(0.0, 18) == some.distances(0.05, 18) > some.distances(0.1, 18)
+    assert some.distances(0.0, 0.0, 18) == some.distances(0.05, 0.0, 18) > some.distances(0.1, 0.0, 18)
+
+
+def test_usual_residuals_are_those_of_the_table():
+    """Units of grades are larger than their noise: residuals of all rows are small, bad cells or not."""
+    few, none = evidence(-4.0, bad=4), evidence(-4.0)
+    assert few.distances(0.0, -4.0, 18) < few.distances(0.0, 0.0, 18)
+    assert few.distances(0.0, -4.0, 18) > none.distances(0.0, -4.0, 18)
 
 
 def test_small_residuals_do_not_speak_for_a_row_with_more_bad_cells_than_chance_makes():
@@ -165,15 +173,15 @@ def test_small_residuals_do_not_speak_for_a_row_with_more_bad_cells_than_chance_
 
     few, more = (cell_rows._surprise(np.array([n]), np.array([40]), 0.05)[0] for n in (3, 5))
     assert 0.0 < few < 1.0 < more < 2.0
-    assert back(evidence(bad=3, seen=40).distances(0.0, 18)) == pytest.approx(-3.0 + few)
-    assert back(evidence(bad=5, seen=40).distances(0.0, 18)) == pytest.approx(more)
-    assert back(evidence(2.0, bad=5, seen=40).distances(0.0, 18)) == pytest.approx(2.0 + more)
+    assert back(evidence(bad=3, seen=40).distances(0.0, 0.0, 18)) == pytest.approx(-3.0 + few)
+    assert back(evidence(bad=5, seen=40).distances(0.0, 0.0, 18)) == pytest.approx(more)
+    assert back(evidence(2.0, bad=5, seen=40).distances(0.0, 0.0, 18)) == pytest.approx(2.0 + more)
 
 
 def test_rows_with_a_single_cell_and_planes_that_leave_nothing():
-    assert evidence(1.0, seen=1).distances(0.0, 18) > 0.0
-    assert evidence(1.0, seen=0).distances(0.0, 18) == 0.0
-    assert evidence(0.0).distances(0.0, 0) == evidence(0.0).distances(0.0, 1) > 0.0
+    assert evidence(1.0, seen=1).distances(0.0, 0.0, 18) > 0.0
+    assert evidence(1.0, seen=0).distances(0.0, 0.0, 18) == 0.0
+    assert evidence(0.0).distances(0.0, 0.0, 0) == evidence(0.0).distances(0.0, 0.0, 1) > 0.0
 
 
 def test_surprise_of_a_row_with_a_single_cell():
@@ -195,7 +203,7 @@ def test_what_is_left_of_a_repaired_row(wide):
     common = Common(off, np.array([50.0])) if wide else NOTHING
     both, e = (common.added_to(plane), 1) if wide else (plane, 0)
     found = judge_cells(cells, both, held=e)
-    said = row_evidence(cells, plane, judge_cells(cells, plane), common, ONES)
+    said = row_evidence(cells, plane, judge_cells(cells, plane), common, NORMAL)
     for i in range(6):
         few = found.flags[i].sum() <= 0.5 * mask[i].sum()
         left = mask[i] & ~(found.flags[i] & few)
@@ -243,7 +251,20 @@ def test_without_rows_outside_nothing_is_in_common():
 
 @pytest.mark.parametrize("n", [30, 31])
 def test_the_cutoff_is_a_quantile_of_the_main_mode(n):
+    """That of most rows of the fit; and t, as the mode of few rows is uncertain."""
     far = 0.01 * np.sqrt(np.random.default_rng(n).chisquare(5, size=n))
-    location, scale = main_mode(far ** (2 / 3), n // 2 + 1)
-    found = row_cutoffs(far, np.ones(n, dtype=bool), 2)
-    assert found.orthogonal == pytest.approx((location + norm.ppf(0.99) * scale) ** 1.5)
+    location, scale = main_mode(far ** (2 / 3), int(0.8 * n) + 1)
+    found = row_cutoffs(np.ones(n), far, np.ones(n, dtype=bool), 2)
+    assert found.orthogonal == pytest.approx((location + t_law.ppf(0.99, n / 4) * scale) ** 1.5)
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(40, 5, 1), (60, 10, 1), (80, 6, 2), (80, 6, 3), (120, 20, 4)])
+def test_few_good_rows_of_small_tables_are_flagged(n, d, k):
+    rates = []
+    for seed in range(6):
+        rng = np.random.default_rng([seed, n, d])
+        Q = np.linalg.qr(rng.normal(size=(d, k)))[0]
+        X = (rng.normal(size=(n, k)) * np.linspace(6, 3, k)) @ Q.T + rng.normal(size=(n, d))
+        rates.append((TL1CellPCA(k).fit(X).flags_ > 0).mean())
+    assert np.mean(rates) < 0.04
+    assert max(rates) < 0.12

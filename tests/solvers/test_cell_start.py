@@ -92,20 +92,36 @@ def columns():
         yield x
 
 
+def longer(x):
+    """The half of few values is short by chance: twice as long at forty, four times at most."""
+    return min(1 + (40 / len(x)) ** 2, 4.0)
+
+
+@pytest.mark.parametrize("n", [12, 20, 30, 50])
+def test_modes_of_few_values_are_not_their_clumps(n):
+    A = np.random.default_rng(n).normal(size=(n, 1000))
+    mask = np.ones_like(A, dtype=bool)
+    for scale in (column_modes(A, mask)[1], residual_scales(A, mask)):
+        assert np.median(scale) == pytest.approx(1.0, abs=0.13)
+        assert (scale > 0.4).mean() > 0.93
+    A[: n // 5] += 12.0  # slips do not widen them
+    assert np.median(column_modes(A, mask)[1]) == pytest.approx(1.0, abs=0.2)
+
+
 def test_a_mode_begins_at_the_shortest_half():
     for x in columns():
         half = len(x) // 2 + 1
         ordered = np.sort(x)
         first = min(range(len(x) - half + 1), key=lambda i: ordered[i + half - 1] - ordered[i])
         radius = 0.5 * (ordered[first + half - 1] - ordered[first])
-        want = settled(x, ordered[first] + radius, radius / BEGIN, cell_start.WINDOW, moving=True)
+        want = settled(x, ordered[first] + radius, radius * longer(x) / BEGIN, cell_start.WINDOW, moving=True)
         A, mask = np.append(x, [-7.0, 1e9])[:, None], np.arange(len(x) + 2)[:, None] < len(x)
         np.testing.assert_allclose(np.ravel(column_modes(A, mask)), want)
 
 
 def test_a_scale_about_zero_begins_at_the_lower_median():
     for x in columns():
-        begin = np.sort(np.abs(x - 3.0))[(len(x) - 1) // 2] / BEGIN
+        begin = np.sort(np.abs(x - 3.0))[(len(x) - 1) // 2] * longer(x) / BEGIN
         A, mask = np.append(x - 3.0, [0.0, 1e9])[:, None], np.arange(len(x) + 2)[:, None] < len(x)
         np.testing.assert_allclose(residual_scales(A, mask)[0], settled(x - 3.0, 0.0, begin, 2.5, False)[1])
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtri
 
 from tl1pca.solvers import cell_tails
-from tl1pca.solvers.cell_tails import tail_stretches
+from tl1pca.solvers.cell_tails import tail_shapes
 from tl1pca.solvers.cellwise import CELL_CUTOFF, CellAssessment
 
 
@@ -19,10 +19,10 @@ def long_above(z, g):
 
 
 def tails(R, mask, rows):
-    return tail_stretches(R, mask, rows, np.ones(R.shape[1], dtype=bool))
+    return tail_shapes(R, mask, rows, np.ones(R.shape[1], dtype=bool))
 
 
-def stretches(columns, rows=None):
+def shapes(columns, rows=None):
     R = np.column_stack(columns)
     return tails(R, np.ones_like(R, dtype=bool), np.ones(len(R), dtype=bool) if rows is None else rows)
 
@@ -30,27 +30,26 @@ def stretches(columns, rows=None):
 @pytest.mark.parametrize("n", [50, 400, 4000])
 def test_normal_residuals_have_no_tails(n):
     rng = np.random.default_rng(n)
-    assert (stretches(rng.normal(size=(20, n))) < 1.1).all()
-    assert (stretches([spread_evenly(n)] * 3) == 1.0).all()
+    assert (shapes(rng.normal(size=(20, n))) < 0.05).all()
+    assert not shapes([spread_evenly(n)] * 3).any()
 
 
 @pytest.mark.parametrize("g", [0.4, 0.8, 1.2])
-def test_a_long_side_has_its_own_limit(g):
+def test_a_long_side_has_its_own_shape(g):
     z = spread_evenly(600)
-    found = stretches([long_above(z, g), -long_above(z, g), z, z])
-    want = np.expm1(g * CELL_CUTOFF) / g / CELL_CUTOFF
-    assert found[1, 0] == pytest.approx(want, rel=0.15)
+    found = shapes([long_above(z, g), -long_above(z, g), z, z])
+    assert found[1, 0] == pytest.approx(g, abs=0.07)
     assert found[0, 1] == pytest.approx(found[1, 0])
-    assert found[0, 0] == found[1, 1] == 1.0
-    assert (found[:, 2:] == 1.0).all()
+    assert found[0, 0] == found[1, 1] == 0.0
+    assert not found[:, 2:].any()
 
 
 def test_a_tail_stays_where_a_tenth_of_the_cells_lie_far_beyond():
     z = spread_evenly(600)
     x = long_above(z, 0.8)
-    before = stretches([x, z])[1, 0]
+    before = shapes([x, z])[1, 0]
     x[::10] = 30.0
-    assert stretches([x, z])[1, 0] == pytest.approx(before, rel=0.25)
+    assert shapes([x, z])[1, 0] == pytest.approx(before, abs=0.15)
 
 
 def with_bad(kind, seed, n=400, share=0.2):
@@ -70,10 +69,14 @@ def with_bad(kind, seed, n=400, share=0.2):
 def test_bad_cells_are_no_tail(kind):
     for seed in range(3):
         R, bad = with_bad(kind, seed)
-        below, above = stretches(R.T)
-        missed = np.abs(R) <= CELL_CUTOFF * np.where(R > 0, above, below)
+        below, above = shapes(R.T)
+        limit = [
+            np.where(g > 0, np.expm1(g * CELL_CUTOFF) / np.maximum(g, 1e-9), CELL_CUTOFF)
+            for g in (below, above)
+        ]
+        missed = np.abs(R) <= np.where(R > 0, limit[1], limit[0])
         assert missed[bad].mean() < missed[bad & (np.abs(R) < CELL_CUTOFF)].sum() / bad.sum() + 0.03
-        assert np.median([below, above]) < 1.05
+        assert np.median([below, above]) == 0.0
 
 
 def test_sides_learn_from_each_other():
@@ -81,8 +84,8 @@ def test_sides_learn_from_each_other():
     rng = np.random.default_rng(3)
     column = long_above(spread_evenly(30), 0.9)
     others = [long_above(rng.normal(size=30), 0.9) for _ in range(30)]
-    alone = stretches([column, *rng.normal(size=(30, 30))])[1, 0]
-    assert stretches([column, *others])[1, 0] > 1.5 * alone
+    alone = shapes([column, *rng.normal(size=(30, 30))])[1, 0]
+    assert shapes([column, *others])[1, 0] > alone + 0.2
 
 
 def test_rows_and_cells_that_do_not_count():
@@ -95,31 +98,34 @@ def test_rows_and_cells_that_do_not_count():
     mask[100:200] = False
     want = tails(R[200:], mask[200:], rows[200:])
     np.testing.assert_array_equal(tails(R, mask, rows), want)
-    assert (tails(R, mask & False, rows) == 1.0).all()
-    assert (tails(np.full_like(R, 1e90), mask, rows) == 1.0).all()
+    assert (tails(R, mask & False, rows) == 0.0).all()
+    assert (tails(np.full_like(R, 1e90), mask, rows) == 0.0).all()
 
 
 def test_columns_that_are_not_asked_for_have_none():
     x = long_above(spread_evenly(500), 1.0)
     R, every = np.column_stack([x, x]), np.ones((500, 2), dtype=bool)
-    found = tail_stretches(R, every, every[:, 0], np.array([True, False]))
-    assert found[1, 0] > 3.0
-    assert (found[:, 1] == 1.0).all()
+    found = tail_shapes(R, every, every[:, 0], np.array([True, False]))
+    assert found[1, 0] > 0.8
+    assert not found[:, 1].any()
 
 
 def test_some_rows_tell_enough(monkeypatch):
     x = long_above(np.random.default_rng(0).normal(size=3000), 0.8)
-    before = stretches([x])
+    before = shapes([x])
     monkeypatch.setattr(cell_tails, "TAIL_ROWS", 1000)
-    after = stretches([x])
-    assert after[1, 0] == pytest.approx(before[1, 0], rel=0.2)
-    np.testing.assert_array_equal(after, stretches([x[::3]]))
+    after = shapes([x])
+    assert after[1, 0] == pytest.approx(before[1, 0], abs=0.1)
+    np.testing.assert_array_equal(after, shapes([x[::3]]))
 
 
-def test_residuals_are_in_units_of_their_side():
-    R = np.array([[-4.0, 5.0, 4.0], [4.0, -5.0, 0.0]])
-    found = CellAssessment(np.zeros((2, 1)), R.copy(), np.ones((2, 3)), np.abs(R) > CELL_CUTOFF)
-    tails = np.array([[1.0, 1.0, 1.0], [2.0, 1.25, 1.0]])
+def test_residuals_are_the_normal_values_behind_a_tail():
+    z = np.array([[-4.0, 3.2, 4.0], [3.2, -3.5, 0.0], [0.1, -0.1, 1.0]])
+    tails = np.array([[0.0, 0.0, 0.0], [0.8, 1.2, 0.0]])
+    g = np.where(z > 0, tails[1], tails[0])
+    R = np.where(g > 0, np.expm1(g * z) / np.maximum(g, 1e-9), z)
+    found = CellAssessment(np.zeros((3, 1)), R, np.ones((3, 3)), np.abs(R) > CELL_CUTOFF)
+    assert found.flags.sum() == 5
     within = found.within(tails)
-    np.testing.assert_allclose(within.residuals, [[-4.0, 4.0, 4.0], [2.0, -5.0, 0.0]])
-    np.testing.assert_array_equal(within.flags, [[True, True, True], [False, True, False]])
+    np.testing.assert_allclose(within.residuals, z)
+    np.testing.assert_array_equal(within.flags, np.abs(z) > CELL_CUTOFF)

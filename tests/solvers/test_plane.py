@@ -170,8 +170,8 @@ def test_free_distances_of_planes_of_one_and_of_two_rows():
 
 
 def test_the_quantile_of_an_uncertain_mode():
-    assert module._quantile(0.99, 400) == pytest.approx(t_law.ppf(0.99, 100))
-    assert module._quantile(0.99, 2) == module._quantile(0.99, 4) == pytest.approx(t_law.ppf(0.99, 1))
+    assert module.mode_quantile(0.99, 400) == pytest.approx(t_law.ppf(0.99, 100))
+    assert module.mode_quantile(0.99, 2) == module.mode_quantile(0.99, 4) == pytest.approx(t_law.ppf(0.99, 1))
 
 
 def test_limits_by_their_formulas():

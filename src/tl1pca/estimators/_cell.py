@@ -97,8 +97,8 @@ class TL1CellPCA(OutlierPCA):
     cell_variance_ : ndarray of shape (n_components_,)
         Variances of the scores on them.
     cell_tails_ : ndarray of shape (2, n_features)
-        How far good cells reach below and above the fit, in units of how far those of normal noise would:
-        more than one on the long side of a skewed column.
+        Shape g of the tail of good cells below and above the fit, on the long side of a skewed column: such
+        cells are (exp(g z) - 1)/g of a normal z, which is their residual. 0 where they are normal themselves.
     common_components_ : ndarray of shape (n_common, n_features)
         What bad rows have in common, in the same units: directions off the subspace. A row along one of
         them is bad as a whole, and not for its cells. A single one of zeros where there is nothing.
@@ -107,12 +107,15 @@ class TL1CellPCA(OutlierPCA):
     cell_flags_ : ndarray of bool of shape (n_samples, n_features)
         Bad cells of the training rows.
     cell_residuals_ : ndarray of shape (n_samples, n_features)
-        Residuals in deviations, corrected for leverage, over the tail of their side;
+        Residuals in deviations, corrected for leverage and for a long tail of their side;
         NaN where a cell is missing.
     cell_weights_ : ndarray of shape (n_samples, n_features)
         Weights of the cells inside their rows, 0 where a cell is missing.
     cell_rate_ : float
         Share of bad cells in the rows of the fit.
+    usual_residual_ : float
+        Median of their squared residuals, as normal scores: about 0, less where units are larger than the
+        noise, as those of grades.
     weights_ : ndarray of shape (n_samples,)
         Weight of each row: 1 in the fit, 0 not.
     score_distances_, orthogonal_distances_ : ndarray of shape (n_samples,)
@@ -164,7 +167,8 @@ class TL1CellPCA(OutlierPCA):
         "cell_components_": Fitted(shape="kd"),
         "cell_variance_": Fitted(shape="k", least=0),
         "cell_rate_": Fitted(least=0),
-        "cell_tails_": Fitted(shape="td", least=1),
+        "usual_residual_": Fitted(),
+        "cell_tails_": Fitted(shape="td", least=0),
         "common_components_": Fitted(shape="ed"),
         "common_variance_": Fitted(shape="e", least=0),
         "cell_flags_": Fitted(bool, "nd"),
@@ -274,10 +278,11 @@ class TL1CellPCA(OutlierPCA):
         self.rank_ = int(np.count_nonzero(variances > 1e-14 * max(total, 1e-300)))
         self.score_distances_ = solution.score_distances
         self.orthogonal_distances_ = solution.orthogonal_distances
-        self.cutoffs_ = limits = row_cutoffs(solution.orthogonal_distances, rows, k)
+        self.cutoffs_ = limits = row_cutoffs(solution.score_distances, solution.orthogonal_distances, rows, k)
         self.flags_ = diagnostics.flags(self.score_distances_, self.orthogonal_distances_, limits)
         self.weights_ = rows.astype(dtype)
         self.cell_rate_ = model.rate
+        self.usual_residual_ = model.usual
         self.cell_tails_ = model.tails.astype(dtype)
         self.cell_flags_ = found.flags
         found.residuals[~mask] = np.nan
@@ -327,7 +332,8 @@ class TL1CellPCA(OutlierPCA):
         )
         common = Common(axes[size > 0].T, size[size > 0])
         plane = CellPlane(np.zeros(len(unit)), V.T, variances)
-        return CellModel(mean, unit, plane, float(self.cell_rate_), common, tails)
+        rate, usual = float(self.cell_rate_), float(self.usual_residual_)
+        return CellModel(mean, unit, plane, rate, usual, common, tails)
 
     def _assessed(self, X: Array) -> Iterator[tuple[CellModel, Cells, CellAssessment]]:
         """Blocks of rows: the model, their cells, and what it says of them."""

@@ -15,7 +15,7 @@ from .cell_levels import find_levels
 from .cell_refit import refit_cells
 from .cell_rows import Common, RowEvidence, common_directions, left_cells, row_evidence
 from .cell_start import CellStart, RowChoice, settle_units, start_cells
-from .cell_tails import tail_stretches
+from .cell_tails import tail_shapes
 from .cellwise import (
     CELL_CUTOFF,
     CellAssessment,
@@ -43,16 +43,19 @@ class CellModel:
     plane : CellPlane
     rate : float
         Share of bad cells in the rows of the fit.
+    usual : float
+        Median of their residuals, as normal scores of rows.
     common : Common
         What bad rows have in common.
     tails : ndarray of shape (2, d)
-        How far good cells reach below and above the fit, over what normal noise would.
+        Shapes of the long tails of good cells below and above the fit, see `tail_shapes`.
     """
 
     location: Array
     unit: Array
     plane: CellPlane
     rate: float
+    usual: float
     common: Common
     tails: Array
 
@@ -68,7 +71,7 @@ class CellModel:
     def distances(self, cells: Cells, found: CellAssessment) -> tuple[Array, Array]:
         """Score and orthogonal distances of the repaired rows."""
         evidence = row_evidence(cells, self.plane, found, self.common, self.tails)
-        orthogonal = evidence.distances(self.rate, np.subtract(*self.plane.V.shape))
+        orthogonal = evidence.distances(self.rate, self.usual, np.subtract(*self.plane.V.shape))
         return score_distances(found.scores, self.plane.variances), orthogonal
 
     def explained(self, cells: Cells, found: CellAssessment) -> tuple[Array, Array, Array, Array]:
@@ -157,10 +160,10 @@ def fit_cells(
     start = replace(start, unit=start.unit * factor)
     plane = _with_usual_variances(plane, scores[start.rows])
     common = common_directions(cells, plane, start.vectors / start.unit[:, None], start.rows)
-    model = CellModel(start.location, start.unit, plane, 0.0, common, np.ones((2, X.shape[1])))
+    model = CellModel(start.location, start.unit, plane, 0.0, 0.0, common, np.zeros((2, X.shape[1])))
     model, found, evidence = _assess_blocks(model, cells, start.rows, ~levels.common)
     inside = score_distances(found.scores, plane.variances)
-    off = evidence.distances(model.rate, np.subtract(*plane.V.shape))
+    off = evidence.distances(model.rate, model.usual, np.subtract(*plane.V.shape))
     return CellSolution(model, found, start.rows, inside, off, fit.path, fit.converged)
 
 
@@ -201,7 +204,7 @@ def _flags(cells: Cells, plane: CellPlane, U: Array) -> Array:
 def _assess_blocks(
     model: CellModel, cells: Cells, rows: Array, tailed: Array
 ) -> tuple[CellModel, CellAssessment, RowEvidence]:
-    """The model with the tails and the rate of bad cells of its rows, and what it says of cells and rows.
+    """The model with the tails, bad cells and residuals that are usual, and what it says of cells and rows.
 
     Block by block; the residuals take the place of the values, unless rows are judged by a wider plane, too.
     """
@@ -213,12 +216,12 @@ def _assess_blocks(
         found = model.assess(cells.take(part))  # from the start, so that new rows are judged alike
         out.scores[part], out.residuals[part] = found.scores, found.residuals
         out.weights[part], out.flags[part] = found.weights, found.flags
-    model = replace(model, tails=tail_stretches(out.residuals, cells.mask, rows, tailed))
+    model = replace(model, tails=tail_shapes(out.residuals, cells.mask, rows, tailed))
     evidence = RowEvidence(np.empty(n), np.empty(n, dtype=int), np.empty(n, dtype=int))
     for part in cells.blocks():
         said = row_evidence(
             cells.take(part), model.plane, out.rows(part).within(model.tails), model.common, model.tails
         )
         evidence.residual[part], evidence.bad[part], evidence.seen[part] = said.residual, said.bad, said.seen
-    seen = max(cells.mask[rows].sum(), 1)
-    return replace(model, rate=float(out.flags[rows].sum() / seen)), out, evidence
+    rate = float(out.flags[rows].sum() / max(cells.mask[rows].sum(), 1))
+    return replace(model, rate=rate, usual=float(np.median(evidence.residual[rows]))), out, evidence

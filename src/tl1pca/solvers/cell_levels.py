@@ -133,11 +133,21 @@ def _usual_reach(away: Array, n: int) -> float:
 
 
 def _neighbors(levels: Array, counts: Array) -> tuple[Array, float]:
-    """Levels, increasing, without those that some steps part from the most frequent one; and its step."""
-    if len(levels) < 2:
-        return levels, 0.0
-    top, gaps = int(np.argmax(counts)), np.diff(levels)
-    gap = float(min(gaps[max(top - 1, 0)], gaps[min(top, len(gaps) - 1)]))
-    wide = np.flatnonzero(gaps > 3.0 * gap)
-    first = max(wide[wide < top] + 1, default=0)
-    return levels[first : min(wide[wide >= top] + 1, default=len(levels))], gap
+    """Levels next to each other, increasing, that most of the cells have, and their step.
+
+    Those around the most frequent level, without the ones that some steps part from it; unless others have
+    more cells, as where the most frequent level is a code.
+    """
+    best, step, most = levels[:1], 0.0, 0
+    left = np.ones(len(levels), dtype=bool) if len(levels) > 1 else np.zeros(0, dtype=bool)
+    while counts[: len(left)][left].sum() > most:
+        top, gaps = int(np.argmax(np.where(left, counts, 0))), np.diff(levels)
+        gap = float(min(gaps[max(top - 1, 0)], gaps[min(top, len(gaps) - 1)]))
+        wide = np.flatnonzero(gaps > 3.0 * gap)
+        first, last = max(wide[wide < top] + 1, default=0), min(wide[wide >= top] + 1, default=len(levels))
+        if gap > 3.0 * np.median(gaps[first : last - 1]):  # far from all others, which are near each other
+            first, last = top, top + 1
+        elif counts[first:last].sum() > most:
+            best, step, most = levels[first:last], gap, counts[first:last].sum()
+        left[first:last] = False
+    return best, step

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri, ndtri, xlogy
+from scipy.special import xlogy
 
 from .._flags import Cutoffs
 from ..statistics import main_mode
 from .cellwise import CellAssessment, CellPlane, Cells, judge_cells, robust_scores
+from .plane import LEVEL, mode_quantile, score_cutoff
 
 Array = NDArray[Any]
 
-#: Share of regular rows below each of the two cut-offs.
-ROW_LEVEL = 0.99
+#: Share of the rows of the fit that are good, at least.
+TRUSTED = 0.8
 #: Share of bad cells that a good row may have in any table: one of ten cells is no surprise.
 USUAL_RATE = 0.05
 #: A bad row says no more about what bad rows have in common than one that is this many deviations off.
@@ -93,15 +94,16 @@ class RowEvidence:
     bad: Array
     seen: Array
 
-    def distances(self, rate: float, free: int) -> Array:
+    def distances(self, rate: float, usual: float, free: int) -> Array:
         """Orthogonal distances in deviations, as if all cells had been seen.
 
         That of a row of Gaussian noise with `free` degrees of freedom which is as unusual as the residuals
-        and the number of bad cells together, where good rows have bad cells at the given rate.
+        and the number of bad cells together, where good rows have bad cells at the given rate and residuals
+        of the usual size: less than zero where units are larger than the noise, as those of grades.
         """
         surprise = _surprise(self.bad, self.seen, max(rate, USUAL_RATE))
         # Residuals that are small because so many cells were put aside do not speak for a row.
-        unusual = np.where(surprise > 1.0, np.maximum(self.residual, 0.0), self.residual) + surprise
+        unusual = np.where(surprise > 1.0, np.maximum(self.residual, usual), self.residual) + surprise
         return np.where(self.seen > 0, np.sqrt(_square_of(unusual, max(free, 1))), 0.0)
 
 
@@ -118,7 +120,7 @@ def row_evidence(
         What the plane alone says of the cells.
     common : Common
     tails : ndarray of shape (2, d)
-        How far good cells reach, see `tail_stretches`.
+        Shapes of the long tails of good cells, see `tail_shapes`.
 
     Returns
     -------
@@ -163,14 +165,15 @@ def _surprise(bad: Array, seen: Array, rate: float) -> Array:
     return np.where(share > rate, np.sqrt(np.maximum(deviance, 0.0)), 0.0)
 
 
-def row_cutoffs(orthogonal_distances: Array, rows: Array, k: int) -> Cutoffs:
-    """Cut-offs: chi for score distances, for orthogonal ones from the main mode of the rows of the fit.
+def row_cutoffs(score_distances: Array, orthogonal_distances: Array, rows: Array, k: int) -> Cutoffs:
+    """Cut-offs from the rows of the fit: the main mode of orthogonal distances, F for score distances.
 
-    Powers of 2/3 of the orthogonal distances are nearly normal (Hubert et al. 2005).
+    Powers of 2/3 of the orthogonal distances are nearly normal (Hubert et al. 2005). Next to all rows of the
+    fit are good, so that their mode is sought among most of them: the shortest half of few is a clump.
 
     Parameters
     ----------
-    orthogonal_distances : ndarray of shape (n,)
+    score_distances, orthogonal_distances : ndarray of shape (n,)
     rows : ndarray of bool of shape (n,)
         Rows of the fit.
     k : int
@@ -181,7 +184,8 @@ def row_cutoffs(orthogonal_distances: Array, rows: Array, k: int) -> Cutoffs:
     Cutoffs
     """
     inside = np.cbrt(orthogonal_distances[rows] ** 2)
-    location, scale = main_mode(inside, len(inside) // 2 + 1)
-    orthogonal = max(location + float(ndtri(ROW_LEVEL)) * scale, 0.0) ** 1.5
-    score = float(np.sqrt(chdtri(k, 1.0 - ROW_LEVEL)))
-    return Cutoffs(score, max(orthogonal, 1e-9), tilt=len(inside) + 1.0)
+    n = len(inside)
+    location, scale = main_mode(inside, min(int(TRUSTED * n) + 1, n))
+    orthogonal = max(max(location + mode_quantile(LEVEL, n) * scale, 0.0) ** 1.5, 1e-9)
+    score = score_cutoff(score_distances[rows & (orthogonal_distances <= orthogonal)], k, n)
+    return Cutoffs(score, orthogonal, tilt=n + 1.0)

@@ -52,6 +52,8 @@ ROUNDS, PASSES = 10, 4
 UNEXPLAINED = 0.7
 #: Window, in deviations, of the mode of a column: narrower ones are not stable, wider ones biased.
 WINDOW = 2.25
+#: Number of values at which the first scale of a mode is twice that of many, and the most times it may be.
+CLUMPS, LONGEST = 40.0, 4.0
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def column_modes(A: Array, mask: Array, window: float = WINDOW) -> tuple[Array, 
     first = np.argmin(length, axis=0)
     radius = 0.5 * length[first, each]
     location = S[first, each] + radius
-    scale = radius / float(ndtri(0.5 + 0.5 * majority_share(0.5)))
+    scale = radius * _first(m)
     for _ in range(20):
         near = mask & (np.abs(A - location) <= window * scale)
         total = np.maximum(near.sum(axis=0), 1)
@@ -135,7 +137,7 @@ def residual_scales(R: Array, mask: Array, window: float = 2.5) -> Array:
     """Scale about zero of the residuals of every column, as in `column_modes`."""
     size = np.sort(np.where(mask, np.abs(R), np.inf), axis=0)
     m, each = mask.sum(axis=0), np.arange(R.shape[1])
-    scale = size[np.maximum(m - 1, 0) // 2, each] / float(ndtri(0.5 + 0.5 * majority_share(0.5)))
+    scale = size[np.maximum(m - 1, 0) // 2, each] * _first(m)
     for _ in range(20):
         near = mask & (np.abs(R) <= window * scale)
         total = np.maximum(near.sum(axis=0), 1)
@@ -143,6 +145,16 @@ def residual_scales(R: Array, mask: Array, window: float = 2.5) -> Array:
         if np.all(np.abs(scale - before) <= 1e-3 * before):
             break
     return scale
+
+
+def _first(count: Array) -> Array:
+    """First scale over the half-length of the half of a sample.
+
+    Half of that of a normal sample where there are many values. Of few ones the half is short by chance, and
+    has clumps of its own that the iteration would stop at.
+    """
+    longer = np.minimum(1.0 + (CLUMPS / np.maximum(count, 1)) ** 2, LONGEST)
+    return np.asarray(longer / float(ndtri(0.5 + 0.5 * majority_share(0.5))))
 
 
 def _truncated_deviation(A: Array, count: Array, window: float) -> Array:

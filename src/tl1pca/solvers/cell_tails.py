@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from .cellwise import CELL_CUTOFF
-
 Array = NDArray[Any]
 
 #: Classes of residuals by their size, in deviations; what lies beyond the last edge says nothing of tails.
@@ -24,6 +22,8 @@ EDGES = np.concatenate([np.arange(0.0, 3.0, 0.25), np.geomspace(3.0, 48.0, 17)])
 FAR, FAR_SHARE = 12, 0.01
 #: Shapes of tails: a side is (exp(g z) - 1)/g of a normal z, lognormal from the middle on; 0 is normal.
 SHAPES = np.linspace(0.0, 1.4, 8)
+#: Below it a side is normal: its limit would be less than two percent longer.
+LEAST_SHAPE = 0.01
 #: Shares of bad cells among those of a side, middles of bumps of them, and how far evenly spread ones reach.
 SHARES = (0.05, 0.15, 0.3, 0.45)
 BUMPS = np.geomspace(2.5, 42.0, 22)
@@ -36,8 +36,8 @@ PRIOR_SIDES = 3.0
 ROUNDS = 10
 
 
-def tail_stretches(residuals: Array, mask: Array, rows: Array, columns: Array) -> Array:
-    """Limits of cells over those of normal noise, (2, d): below and above the fit; none is less than one.
+def tail_shapes(residuals: Array, mask: Array, rows: Array, columns: Array) -> Array:
+    """Shapes g of the tails of good cells, (2, d): below and above the fit; 0 where normal noise says it all.
 
     Parameters
     ----------
@@ -52,12 +52,12 @@ def tail_stretches(residuals: Array, mask: Array, rows: Array, columns: Array) -
     """
     index, d = np.flatnonzero(rows), residuals.shape[1]
     index = index[:: max(1, -(-len(index) // TAIL_ROWS))]
-    stretches = np.ones(2 * d)
+    shapes = np.zeros(2 * d)
     counts = _counts(residuals[index], mask[index] & columns)
     long = counts[:, FAR:].sum(axis=1) > np.maximum(1.0, FAR_SHARE * counts.sum(axis=1))
     if long.any():
-        stretches[long] = np.exp(_log_stretches(counts[long], float(np.count_nonzero(~long))))
-    return stretches.reshape(2, d)
+        shapes[long] = _mean_shapes(counts[long], float(np.count_nonzero(~long)))
+    return shapes.reshape(2, d)
 
 
 def _counts(residuals: Array, mask: Array) -> Array:
@@ -70,19 +70,17 @@ def _counts(residuals: Array, mask: Array) -> Array:
 
 
 @lru_cache
-def _laws() -> tuple[Array, Array, Array]:
-    """Log shares of classes, (shapes, mixtures, classes); log stretches; shares of the mixtures.
+def _laws() -> tuple[Array, Array]:
+    """Log shares of classes, (shapes, mixtures, classes), and the shares of the mixtures.
 
     A mixture is a tail with nothing else, or with bad cells: normal around some distance, or evenly
     spread from three deviations up to one. Half of the sides have none until their cells speak.
     """
-    tails, stretches = [], []
+    tails = []
     for g in SHAPES:
         z = np.log1p(g * EDGES) / g if g > 0 else EDGES
         share = np.diff(ndtr(z))
         tails.append(share / share.sum())
-        limit = np.expm1(g * CELL_CUTOFF) / g if g > 0 else CELL_CUTOFF
-        stretches.append(np.log(limit / CELL_CUTOFF))
     wide = [(b, width) for b in BUMPS for width in (1.0, max(2.0, 0.25 * b))]
     bad = [np.diff(ndtr((EDGES - b) / width)) for b, width in wide]
     bad += [np.where((EDGES[:-1] >= 3.0) & (EDGES[1:] <= most), np.diff(EDGES), 0.0) for most in REACHES]
@@ -91,11 +89,11 @@ def _laws() -> tuple[Array, Array, Array]:
     laws = np.array(tails)[:, None] * rest[:, None] + np.array(shares)
     first = np.full(len(rest), 0.5 / (len(rest) - 1))
     first[0] = 0.5
-    return np.log(np.maximum(laws, 1e-7)), np.array(stretches), first
+    return np.log(np.maximum(laws, 1e-7)), first
 
 
-def _log_stretches(counts: Array, normal: float) -> Array:
-    """Mean log of the stretch of each side, given its cells and what is common to all sides.
+def _mean_shapes(counts: Array, normal: float) -> Array:
+    """Mean shape of each side, given its cells and what is common to all sides.
 
     Which tails and which bad cells there are is learned from all sides together (empirical Bayes,
     by EM): in few rows a single side hardly tells the ones from the others.
@@ -106,7 +104,7 @@ def _log_stretches(counts: Array, normal: float) -> Array:
     normal : float
         Number of further sides, which are normal.
     """
-    laws, stretches, first = _laws()
+    laws, first = _laws()
     shapes, mixtures, classes = laws.shape
     logs = counts @ laws.reshape(-1, classes).T
     logs -= logs.max(axis=1, keepdims=True)
@@ -122,4 +120,5 @@ def _log_stretches(counts: Array, normal: float) -> Array:
         bad = (bad * (tails @ of_bad) + (normal + PRIOR_SIDES) * first) / total
         tails = new / total
     known = tails * (likely @ bad)
-    return known @ stretches / known.sum(axis=1)
+    shapes = known @ SHAPES / known.sum(axis=1)
+    return np.where(shapes < LEAST_SHAPE, 0.0, shapes)

@@ -391,10 +391,12 @@ class CellAssessment:
         )
 
     def within(self, tails: Array) -> CellAssessment:
-        """Residuals over the stretch of their side, (2, d), and flags by these, in place."""
-        for j in np.flatnonzero((tails != 1.0).any(axis=0)):
+        """Residuals as the normal values that tails of such shapes are made of, and their flags, in place."""
+        for j in np.flatnonzero(tails.any(axis=0)):
             R = self.residuals[:, j]
-            R /= tails[(R > 0).astype(int), j]
+            shape = tails[(R > 0).astype(int), j]
+            safe = np.where(shape > 0, shape, 1.0)
+            R[:] = np.where(shape > 0, np.copysign(np.log1p(safe * np.abs(R)) / safe, R), R)
             self.flags[:, j] = np.abs(R) > CELL_CUTOFF
         return self
 

@@ -124,10 +124,10 @@ def fit_limit(far: Array, count: int, tol: float) -> float:
     rows, even 40 % of them, do not move it.
     """
     location, scale = main_mode(np.cbrt(far**2), count)
-    return max(max(location + _quantile(FIT_LEVEL, len(far)) * scale, 0.0) ** 1.5, tol)
+    return max(max(location + mode_quantile(FIT_LEVEL, len(far)) * scale, 0.0) ** 1.5, tol)
 
 
-def _quantile(level: float, n: int) -> float:
+def mode_quantile(level: float, n: int) -> float:
     """A t quantile: the mode of few values is uncertain, as much as n/4 degrees of freedom say."""
     return float(stdtrit(max(n / 4, 1), level))
 
@@ -150,7 +150,7 @@ def row_cutoffs(plane: Plane, sd: Array, far: Array, fitted: Array, count: int, 
     z = np.cbrt(far**2)
     location, scale = main_mode(z, count)
     scale *= upper_stretch(z[fitted])
-    orthogonal = max(max(location + _quantile(LEVEL, n) * scale, 0.0) ** 1.5, tol)
+    orthogonal = max(max(location + mode_quantile(LEVEL, n) * scale, 0.0) ** 1.5, tol)
     pool = fitted & (far <= orthogonal)
     # A row at the center of the scores; the tilt lengthens the distances of rows farther out.
     return Cutoffs(score_cutoff(sd[pool], k, n), orthogonal * float(np.sqrt(1 + 1 / n)), n + 1.0)

@@ -143,6 +143,11 @@ def _paragraphs(results: Results, table: Any, builtin: bool, shaken: bool) -> tu
             "100 faces and 100 patches that are none. The blocks are scaled to the images; on digits, "
             "whose background is black, a black square hides strokes only."
         )
+    errors = (
+        "Standard errors are over the splits, which overlap: they are those of the paper's design, not of "
+        "a new database. The published means carry an error of the same size, which the "
+        "two-standard-error rule here leaves out.",
+    )
     return (
         data,
         "Pixels in [0, 1], not centered. A black square at a uniform place on every training image; test "
@@ -155,14 +160,12 @@ def _paragraphs(results: Results, table: Any, builtin: bool, shaken: bool) -> tu
         "by the leave-one-out 1-NN accuracy within the training images; the test images are read once. It "
         "sees images with blocks only, where there are blocks, as a user would, while the test images are "
         "clean; and the components, fitted once without labels, have seen the image that is left out.",
-        "Standard errors are over the splits, which overlap: they are those of the paper's design, not of "
-        "a new database. The published means carry an error of the same size, which the "
-        "two-standard-error rule here leaves out.",
+        *(errors if splits >= ENOUGH else ()),
         "PCA-L1, and PCA-Lp at p = 1, are not determined by images that are not centered: several scores "
         "never change sign, the sign matrix is rank deficient, and the polar factor of the published step "
         "is one of many. Which one a program returns is decided by rounding. Here the factor closest to "
         "the last iterate is taken, so that the numbers can be reproduced; the estimator warns. For p < 1 "
-        "PCA-Lp and lpSPCA do not converge, and rounding decides as well."
+        "most fits of PCA-Lp and lpSPCA do not converge, and rounding decides as well."
         + " The last table shows by how much."
         * shaken,
     )

@@ -72,7 +72,7 @@ def selection_table(
     summary: Any, name: str, title: str, methods: tuple[str, ...] = METHODS, note: str = ""
 ) -> Table:
     """The rules of selection side by side."""
-    rows = []
+    rows, errors = [], summary["standard_error"].notna().any()
     for noise, part in summary.groupby("noise", sort=False):
         rules = [ordered(part[part["selection"] == rule], methods) for rule in RULES]
         for pair in zip(*rules):
@@ -81,7 +81,7 @@ def selection_table(
     return Table(
         f"{'faces' if methods is METHODS else 'family'}_{name}",
         f"{_beyond([name] if methods is METHODS else [])}{title}: accuracy in %, and the paired difference "
-        "from PCA on the same splits, mean ± s.e.",
+        f"from PCA on the same splits, mean{' ± s.e.' if errors else ''}",
         ("block", "method", *(head for rule in RULES for head in (rule, "minus PCA", "at"))),
         tuple(rows),
         note
