@@ -8,7 +8,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, PowerTransformer, RobustScaler, StandardScaler
 
-from support import ESTIMATORS, gaussian, name, with_components
+from support import COMPOSED, ESTIMATORS, gaussian, name, with_components
 from tl1pca import EulerPCA, L1ReconstructionPCA, TL1CellPCA, TL1SubspacePCA
 from tl1pca._contributions import RowModel, _limit, suspect_cells
 from tl1pca.datasets import make_contaminated
@@ -55,6 +55,30 @@ def test_pipelines_speak_of_the_columns_that_were_given(scalers):
     assert worst.value == spoiled.iloc[3, 1]
     assert abs(worst.expected - frame.iloc[3, 1]) < 4.0 * units[1]
     assert worst.deviations > 4
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
+def test_pipelines_of_every_estimator_have_the_names_and_units_of_the_table(estimator):
+    units = np.array([1e-3, 1.0, 1e4, 10.0, 1.0, 0.1])
+    frame = pd.DataFrame(X * units + 50.0 * units, columns=["p [bar]", "T (°C)", "1/min", "x 1", "", "f"])
+    pipe = make_pipeline(RobustScaler(), with_components(estimator, 2)).fit(frame)
+    found = contributions(pipe, frame)
+    inner = pipe[:-1].transform(frame)
+    sd, od = distances(inner, pipe[-1])
+    np.testing.assert_allclose(found.score.sum(axis=1), sd**2, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(found.orthogonal.sum(axis=1), od**2, rtol=1e-10, atol=1e-10)
+    assert found.feature_names == list(frame.columns)
+    expected = pipe[:-1].transform(pd.DataFrame(found.expected, columns=frame.columns))
+    np.testing.assert_allclose(expected, contributions(pipe[-1], inner).expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [e for e in COMPOSED if not hasattr(type(e), "distances")], ids=name)
+def test_what_has_no_components_in_the_columns_says_so(estimator):
+    images = type(estimator).__name__ == "ImagePCA"
+    fitted = with_components(estimator, 2).fit(X.reshape(-1, 2, 3) if images else X, np.arange(len(X)) % 3)
+    for ask in (contributions, suspects):
+        with pytest.raises(TypeError, match=f"{type(estimator).__name__} has no components_ and mean_"):
+            ask(fitted, X[:1])
 
 
 def test_steps_that_mix_the_columns_are_refused():
