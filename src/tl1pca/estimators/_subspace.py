@@ -57,8 +57,10 @@ class TL1SubspacePCA(OutlierPCA):
         Dimension of the subspace. A share in (0, 1): the fewest components
         that reach it, in variance of the trusted rows. None: as many as
         `tl1pca.select_n_components` finds, by cross-validation of the cells of
-        the rows that a fit trusts; a share of the variance says more of the
-        noise than of the structure. That takes a fit for each number tried.
+        the rows that a fit trusts: it looks at what predicts, while parallel
+        analysis finds weak directions of large tables as well, and a share of
+        the variance says more of the noise than of the structure. That takes a
+        fit for each number tried.
     breakdown : float, default=0.5
         Share of bad rows to withstand, in (0, 0.5]; it should be clearly
         larger than the share expected.
