@@ -221,6 +221,19 @@ def test_a_component_with_long_tails_is_not_one_of_few_rows(seed):
     assert common(TrustedRows(T @ Q + noise), 2) == 1
 
 
+def test_a_quarter_of_the_rows_in_a_line_is_no_component_of_most():
+    """They make the others look more spread than noise in a long table could be, though not by much."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(20, 2)))[0].T
+    T, noise = rng.normal(size=(1000, 2)) * [6.0, 0.8], rng.normal(size=(1000, 20))
+    assert common(TrustedRows(T @ Q + noise), 2) == 2  # a weak one that all rows have
+    # Those near the others alone, as a fit has trusted them.
+    T[:, 1] = np.where(np.arange(1000) < 250, 5.0 * rng.normal(size=1000), 0.0)
+    X = T @ Q + noise
+    assert bulk_variance(X @ Q[1]) > (1 + np.sqrt(18 / 997)) ** 2
+    assert common(TrustedRows(X), 2) == 1
+
+
 def test_the_variance_of_the_bulk():
     rng = np.random.default_rng(0)
     values = 3.0 * rng.normal(size=20000)

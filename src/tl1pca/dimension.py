@@ -49,6 +49,8 @@ WINDOW = 3.0
 GAINED = 0.02
 #: Variance along a direction that most rows share, over that of the noise: as much signal as noise.
 SHARED = 2.0
+#: Share of what a component has beyond the noise that the bulk of the rows must have where that is less.
+BULK = 0.25
 #: Standard errors by which more components than a fit has are better, so that one division of rows is enough.
 CLEAR = 4.0
 #: Share of the scatter that the rows of a fold may leave to the others, when it is taken off that of all.
@@ -200,8 +202,9 @@ def common(rows: TrustedRows, count: int, folds: Sequence[Fold] | None = None) -
     larger, with many columns so much so that noise looks like long-tailed
     signal. So every row is looked at along components of other rows, turned
     to those of all: most of their scores must vary `SHARED` times as much as
-    the noise does, or more than noise would in their place where that is less
-    (Marchenko and Pastur).
+    the noise does. Less is enough if it is more than noise would have in their
+    place (Marchenko and Pastur) and not what a quarter of the rows in a line
+    make of it, which is little beside what these have themselves.
 
     Parameters
     ----------
@@ -230,8 +233,9 @@ def common(rows: TrustedRows, count: int, folds: Sequence[Fold] | None = None) -
         leverages += (W * W).sum(axis=1) / len(folds)
     edge = (1.0 + np.sqrt(max(d - count, 1) / max(n - 1 - count, 1))) ** 2
     noise = _noise_along(residuals, leverages, V)
-    spread = np.array([bulk_variance(score) for score in scores.T])
-    return int(np.count_nonzero(spread > min(SHARED, edge) * noise))
+    bulk = np.array([bulk_variance(score) for score in scores.T])
+    of_bulk = (bulk > edge * noise) & (bulk - noise > BULK * (scores.var(axis=0) - noise))
+    return int(np.count_nonzero((bulk > SHARED * noise) | of_bulk))
 
 
 def _noise_along(residuals: Array, leverages: Array, directions: Array) -> Array:
