@@ -12,6 +12,7 @@ copy of the package in turns with this one, split by split, and reports ratios.
 """
 
 import argparse
+import json
 import os
 import platform
 import subprocess
@@ -31,6 +32,8 @@ from tl1pca.experiments.studies import faces
 
 #: Seconds for both databases, with the paper's splits.
 TARGET, SPLITS = 10 * 60, 15
+#: Where the rows of the report are kept.
+TIMES = "faces_times.json"
 #: Computed on two splits, however many there are of the rest.
 ROUNDING = "table on rounding"
 #: Images of each person in JAFFE.
@@ -50,30 +53,28 @@ def main():
     images = find_images(str(Path(options.data).resolve()))
     if not any(source.name == "yale" for source in images):
         parser.error(f"no Yale in {options.data!r}")
-    out = mine = Path(options.out or tempfile.mkdtemp())
+    out = Path(options.out or tempfile.mkdtemp())
     if options.compare:
-        mine = out / "this"
-        in_turns({"other": Path(options.compare).resolve(), "this": None}, out, options)
+        print(ratios(*in_turns(Path(options.compare).resolve(), out, options)).markdown())
+        return
     with tempfile.TemporaryDirectory() as folder:
         if not any(source.name == "jaffe" for source in images):
             images += (stand_in(Path(folder)),)
-        rows = [row for source in images for row in timed(source, mine, options)]
-        print(report(rows, options).markdown())
-        if options.compare:
-            others = [row for source in images for row in timed(source, out / "other", options)]
-            print(ratios(others, rows).markdown())
+        rows = [row for source in images for row in timed(source, out, options)]
+    (out / TIMES).write_text(json.dumps(rows))
+    print(report(rows, options).markdown())
 
 
-def in_turns(copies, out, options):
-    """Let both copies of the package compute the first split, then the second: each keeps its own cells."""
+def in_turns(source, out, options):
+    """Rows of another copy of the package and of this one: both compute a split, then both the next."""
     for splits in range(1, options.splits + 1):
-        for name, source in copies.items():
-            known = {} if source is None else {"PYTHONPATH": str(source)}
+        for name in ("other", "this"):
             chosen = {"--jobs": 1, "--splits": splits, "--data": options.data, "--out": out / name}
             arguments = [str(part) for pair in chosen.items() for part in pair]
-            environment = {**os.environ, **known}
+            paths = {"PYTHONPATH": str(source)} if name == "other" else {}
             command = [sys.executable, __file__, *arguments]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **paths})
+    return [json.loads((out / name / TIMES).read_text()) for name in ("other", "this")]
 
 
 def stand_in(folder):
@@ -122,7 +123,7 @@ def report(rows, options):
     loads = " and ".join(f"{row[7]:.1f}" for row in totals)
     cells = tuple((r[0], r[1], str(r[2]), f"{r[3]:.3f}", f"{r[4]:.3f}", f"{r[5]:.0f}") for r in rows)
     note = (
-        f"{options.splits} splits. Wall time {wall / 60:.1f} minutes with {options.jobs} processes "
+        f"Splits: {options.splits}. Wall time {wall / 60:.1f} minutes with {options.jobs} processes "
         f"({', '.join(f'{row[0]} {row[6] / 60:.1f}' for row in totals)}); CPU time of the fits over "
         f"{options.jobs} is {cpu / options.jobs / 60:.1f} minutes, or {whole / options.jobs / 60:.1f} for "
         f"{SPLITS} splits (target {TARGET // 60}). "
