@@ -476,7 +476,7 @@ def test_limits_follow_the_tails_of_skewed_columns(seed, tmp_path):
     Y[wrong] = (X.mean(axis=0) + 25.0 * X.std(axis=0))[np.nonzero(wrong)[1]]
     pca = TL1CellPCA(2).fit(Y)
     assert pca.cell_flags_[wrong].mean() > 0.98
-    assert pca.cell_flags_[~wrong].mean() < 0.015
+    assert pca.cell_flags_[~wrong].mean() < 0.02
     assert (pca.cell_tails_[1, ::2] > 0.3).sum() >= 3
     assert pca.cell_tails_[:, 1::2].max() < 0.3
     assert np.median(pca.cell_tails_[0]) == 0.0

@@ -79,6 +79,14 @@ def test_bad_cells_are_no_tail(kind):
         assert np.median([below, above]) == 0.0
 
 
+def test_a_stray_among_bad_cells_that_lie_together_makes_no_tail():
+    rng = np.random.default_rng(5)
+    R = rng.normal(size=(160, 12))
+    R[:27] = rng.normal(31.0, 1.5, size=(27, 12))
+    R[27:30, 3] = 14.0, 3.3, 3.8
+    assert (shapes(R.T) < 0.05).all()
+
+
 def test_sides_learn_from_each_other():
     """Fifteen cells say little of a tail, unless those of other columns say the same."""
     rng = np.random.default_rng(3)

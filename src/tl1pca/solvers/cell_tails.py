@@ -28,6 +28,8 @@ LEAST_SHAPE = 0.01
 SHARES = (0.05, 0.15, 0.3, 0.45)
 BUMPS = np.geomspace(2.5, 42.0, 22)
 REACHES = (9.0, 13.0, 18.0, 26.0, 36.0, 49.0)
+#: Share of the bad cells of a side that lie anywhere, whatever the others do.
+STRAYS = 0.01
 #: Rows that tell the tails; more would not change them.
 TAIL_ROWS = 2000
 #: Normal sides without bad cells that stand for what is known of all sides before any is seen.
@@ -84,7 +86,9 @@ def _laws() -> tuple[Array, Array]:
     wide = [(b, width) for b in BUMPS for width in (1.0, max(2.0, 0.25 * b))]
     bad = [np.diff(ndtr((EDGES - b) / width)) for b, width in wide]
     bad += [np.where((EDGES[:-1] >= 3.0) & (EDGES[1:] <= most), np.diff(EDGES), 0.0) for most in REACHES]
-    shares = [np.zeros(len(EDGES) - 1)] + [e * b / b.sum() for b in bad for e in SHARES]
+    anywhere = bad[-1] / bad[-1].sum()
+    bad = [(1.0 - STRAYS) * b / b.sum() + STRAYS * anywhere for b in bad]
+    shares = [np.zeros(len(EDGES) - 1)] + [e * b for b in bad for e in SHARES]
     rest = np.array([1.0] + [1.0 - e for _ in bad for e in SHARES])
     laws = np.array(tails)[:, None] * rest[:, None] + np.array(shares)
     first = np.full(len(rest), 0.5 / (len(rest) - 1))
