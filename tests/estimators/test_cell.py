@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.datasets import load_breast_cancer, load_wine, make_blobs
 from sklearn.decomposition import PCA
 
 import tl1pca
@@ -163,6 +163,16 @@ def test_units_of_a_column_do_not_matter(fitted):
     np.testing.assert_array_equal(other.flags_, pca.flags_)
     np.testing.assert_allclose(other.mean_, pca.mean_ * factors, rtol=1e-6)
     np.testing.assert_allclose(other.impute(X * factors), pca.impute(X) * factors, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("n_groups", "k"), [(3, 1), (3, 2), (3, None), (5, None)])
+def test_groups_that_are_alike(n_groups, k):
+    """Rows are regular, cells too where the components hold all groups, and None takes as many."""
+    X, _ = make_blobs(300, 10, centers=n_groups, random_state=2)
+    pca = TL1CellPCA(k).fit(X)
+    assert (pca.flags_ > 0).mean() <= 0.05
+    assert (pca.cell_flags_ != 0).mean() <= (0.05 if k == 1 else 0.005)
+    assert pca.n_components_ == (k or n_groups - 1)
 
 
 def test_clean_data_cost_little():

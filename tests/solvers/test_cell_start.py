@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import norm, truncnorm
+from sklearn.datasets import make_blobs
 
 from tl1pca.solvers import cell_start, cellwise
 from tl1pca.solvers.cell_levels import find_levels
@@ -33,6 +34,21 @@ def test_modes_of_columns_with_bad_and_missing_cells():
     np.testing.assert_allclose(scale, [1.0, 0.1, 7.0], rtol=0.06)
     A[~mask] = 1e9  # what is not observed is not looked at
     np.testing.assert_array_equal(column_modes(A, mask), (location, scale))
+
+
+def test_the_mode_of_one_group_is_not_that_of_all():
+    """A group of three is wild to the mode of most columns; all cells as they are predict each other."""
+    X, _ = make_blobs(300, 10, centers=3, random_state=1)
+    mask = np.ones(X.shape, dtype=bool)
+    location, spread = column_modes(X, mask)
+    Z = (X - location) / spread
+    assert np.median((np.abs(Z) > cell_start.ASIDE).mean(axis=0)) > 0.3
+    predictor = predict_cells(Z, mask, 4)
+    assert predictor.repair(Z, mask)[1].mean() < 0.03
+    Z[::7, 2] += 40.0  # and bad cells are found all the same
+    flags = predict_cells(Z, mask, 4).repair(Z, mask)[1]
+    assert flags[::7, 2].all()
+    assert flags.mean() < 0.05
 
 
 def test_scales_about_zero():

@@ -47,6 +47,8 @@ TIGHTER = 0.7
 REPAIR = 2.5
 #: Rounds of prediction and of repair beyond those that tighten.
 ROUNDS, PASSES = 10, 4
+#: Share of wild cells in a column that asks for a second start, and so many times less it is to leave.
+MANY, BY_FAR = 0.25, 2.0
 #: Least share of the deviations from the prediction that is noise: a component that follows a single
 #: column would leave none.
 UNEXPLAINED = 0.7
@@ -271,8 +273,27 @@ def _cut(Z: Array, mask: Array) -> Array:
 
 
 def predict_cells(Z: Array, mask: Array, n_vectors: int, least: Array | float = 1e-7) -> Predictor:
-    """The predictor of standardized data: cells far off give way to their prediction, in turn."""
-    Y, aside, unit, i, tight = _cut(Z, mask), None, np.ones(Z.shape[1]), 0, False
+    """The predictor of standardized data: cells far off give way to their prediction, in turn.
+
+    Wild cells are cut to begin with. Where they are many in a column its mode
+    may be that of one group of good rows among several: then all cells as
+    they are may predict better, by far.
+    """
+    first = _predictor_from(_cut(Z, mask), Z, mask, n_vectors, least)
+    wild = (mask & (np.abs(Z) > ASIDE)).sum(axis=0) > MANY * mask.sum(axis=0)
+    if not wild.any():
+        return first
+    other = _predictor_from(np.where(mask, Z, 0.0), Z, mask, n_vectors, least)
+    unit = np.minimum(first.scale, other.scale)
+    left, leaves = (
+        CellLoss.cell_weights((Z - p.repair(Z, mask)[0]) / unit, mask)[1].sum() for p in (first, other)
+    )
+    return other if BY_FAR * leaves < left else first
+
+
+def _predictor_from(Y: Array, Z: Array, mask: Array, n_vectors: int, least: Array | float) -> Predictor:
+    """From complete cells Y to begin with."""
+    aside, unit, i, tight = None, np.ones(Z.shape[1]), 0, False
     while i < ROUNDS or not tight:
         predictor = Predictor.of(Y, n_vectors, unit)
         shift, scale = column_modes(Z - predictor.predict(Y), mask)

@@ -117,7 +117,8 @@ def fit_subspace(
         Whether the columns are coordinates of the row space, where a column
         of few values means nothing.
     judge_beyond : bool
-        Whether rows may be judged at more dimensions than the components have.
+        Whether rows may be judged at more dimensions than the components have,
+        and not only where groups that are alike take them up.
 
     Returns
     -------
@@ -140,8 +141,8 @@ def fit_subspace(
         spectrum = weighted_plane(sample, mask_of(sample, order[:few]), min(m, d))
         k = reach_share(spectrum.variances, spectrum.total_variance, n_components)
     inner = min(k, d - int(muted.sum()))
-    dimension = partial(_dimension, X, seen, span, muted, inner, few, order, groups) if judge_beyond else None
-    apart = dimension(mask_of(sample, start_rows(order, few, inner))) if dimension and groups else inner
+    dimension = partial(_dimension, X, seen, span, muted, inner, few, order, groups, judge_beyond)
+    apart = dimension(mask_of(sample, start_rows(order, few, inner))) if groups else inner
     found, q = concentrated(sample, order, inner, few, masked, tol, dimension, apart)
     plane, weights, path, converged = tl1_steps(sample, found.keep, q, masked, tol)
     balls: tuple[Ball, ...] = ()
@@ -223,15 +224,18 @@ def _dimension(
     count: int,
     order: Array,
     groups: list[Array],
+    beyond: bool,
     keep: Any,
 ) -> int:
     """`judging_dimension` of the columns that judge, by those rows kept that no gap separates.
 
-    Or more, where groups need more.
+    Or more, where groups need more; only they where rows are not judged `beyond` the components.
     """
     live = slice(None) if not muted.any() else ~muted  # a slice copies nothing
     kept = np.sort(order[to_numpy(keep)[order] > 0])
-    if span.axes is None:
+    if not beyond:
+        q = k
+    elif span.axes is None:
         q = judging_dimension(X[:, live], kept, k, count)
     else:
         q = judging_dimension(X, kept, k, count, seen.gather_rows(kept)[:, live], span.axes[live])
@@ -246,7 +250,7 @@ def concentrated(
     count: int,
     muted: Array,
     tol: float,
-    dimension: Callable[[Any], int] | None,
+    dimension: Callable[[Any], int],
     least: int,
 ) -> tuple[RowAssessment, int]:
     """Rows within the limit of a concentrated plane of k dimensions, or as many as these rows have in common.
@@ -260,8 +264,6 @@ def concentrated(
         return assess(sample, weighted_plane(sample, keep, q, muted), k, keep, count, tol)
 
     keep, q = nearest_majority(sample, order, least, count, muted, tol), least
-    if dimension is None:
-        return within(k, keep), k
     more, found = dimension(keep), None
     while more > q or found is None:
         if more > q:
