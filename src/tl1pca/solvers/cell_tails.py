@@ -55,20 +55,23 @@ def tail_shapes(residuals: Array, mask: Array, rows: Array, columns: Array) -> A
     index, d = np.flatnonzero(rows), residuals.shape[1]
     index = index[:: max(1, -(-len(index) // TAIL_ROWS))]
     shapes = np.zeros(2 * d)
-    counts = _counts(residuals[index], mask[index] & columns)
+    counts = _counts(residuals, mask, index, columns)
     long = counts[:, FAR:].sum(axis=1) > np.maximum(1.0, FAR_SHARE * counts.sum(axis=1))
     if long.any():
         shapes[long] = _mean_shapes(counts[long], float(np.count_nonzero(~long)))
     return shapes.reshape(2, d)
 
 
-def _counts(residuals: Array, mask: Array) -> Array:
-    """Cells of the classes of all sides, (2 d, classes): those below the fit first."""
-    d, last = residuals.shape[1], len(EDGES) - 1
-    size = np.searchsorted(EDGES, np.abs(residuals), side="right") - 1
-    side = np.arange(d) + d * (residuals > 0)
-    inside = mask & (size < last)
-    return np.bincount((side * last + size)[inside], minlength=2 * d * last).reshape(2 * d, last)
+def _counts(residuals: Array, mask: Array, index: Array, columns: Array) -> Array:
+    """Cells of some rows in the classes of all sides, (2 d, classes): those below the fit first."""
+    d, last = len(columns), len(EDGES) - 1
+    counts = np.zeros((2, d, last))
+    for j in np.flatnonzero(columns):  # one by one, as the table of all classes would be as large as the rows
+        R = residuals[index[mask[index, j]], j]
+        size = np.searchsorted(EDGES, np.abs(R), side="right") - 1
+        found = np.bincount(np.where(R > 0, size, size + last + 1), minlength=2 * last + 2)
+        counts[1, j], counts[0, j] = found[:last], found[last + 1 : -1]
+    return counts.reshape(2 * d, last)
 
 
 @lru_cache
