@@ -103,6 +103,10 @@ def test_a_last_line_without_an_end_is_read_once_it_stands_still(watched, log, c
     add(log, "\n" + lines[3])
     (part,) = watched.look()
     assert (part.table.rows.tolist(), part.finished, part.told) == ([3, 4], True, 3)
+    add(log, lines_of(rows_of(5))[4].strip() + "\r")  # of a line end of two characters
+    assert (list(watched.look()), len(list(watched.look()))) == ([], 1)
+    add(log, "\n")
+    assert [part.told for part in watched.look()] == [5]
     assert capsys.readouterr().err == ""
 
 

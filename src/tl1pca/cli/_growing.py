@@ -125,7 +125,7 @@ class Growing:
             if first and not self._has_numbers(lines[-1]):  # titles and names: nothing to read yet
                 return None
             raise
-        told = seen.rows + 1 if seen.told and lines[0].rstrip(b"\r\n") == seen.told else None
+        told = seen.rows + 1 if seen.told and lines[0].rstrip(b"\r\n") == seen.told.rstrip(b"\r") else None
         if seen.told and told is None:
             note(f"Row {seen.rows + 1} went on after it was read: it is read again.")
         more = lines[: max(HEAD_LINES - seen.head.count(b"\n"), 0)]
