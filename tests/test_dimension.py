@@ -278,6 +278,12 @@ def test_one_division_of_the_rows_is_enough_where_it_is_clear():
         assert (found.errors.tolist() != whole.errors.tolist()) == sooner
         assert found.count == whole.count == 4
         assert sum(len(fold.rows) for fold in folds) == 200
+    weak = np.random.default_rng(1).normal(size=(60, 10))
+    weak[:, :5] += np.random.default_rng(2).normal(size=(60, 1))
+    whole = cross_validation(TrustedRows(weak), 5)
+    assert whole.count == 1
+    assert 0 < whole.errors[0] - whole.errors[1] < 3 * whole.spread[0]
+    assert _validated(TrustedRows(weak), 5, 0, 0)[0].errors.tolist() == whole.errors.tolist()
 
 
 def own_columns(scale, others, unit=1.0, ends=False):

@@ -184,7 +184,6 @@ def shared_direction(rows: TrustedRows, others: TrustedRows, k: int) -> bool:
         u = principal_axes(B - (B @ V) @ V.T, 1)[1]
         if not u.size:
             return False
-        u = u * np.sign(u.T @ axes[0][:, -1:] if axes else 1.0)
         axes.append(np.hstack([V, u]))
         left = fold.rows - (fold.rows @ V) @ V.T
         along[fold.held] = (left @ u)[:, 0]
