@@ -284,9 +284,9 @@ def predict_cells(Z: Array, mask: Array, n_vectors: int, least: Array | float = 
     if not wild.any():
         return first
     other = _predictor_from(np.where(mask, Z, 0.0), Z, mask, n_vectors, least)
-    unit = np.minimum(first.scale, other.scale)
+    limit = ASIDE * np.minimum(first.scale, other.scale)
     left, leaves = (
-        CellLoss.cell_weights((Z - p.repair(Z, mask)[0]) / unit, mask)[1].sum() for p in (first, other)
+        np.count_nonzero(mask & (np.abs(Z - p.repair(Z, mask)[0]) > limit)) for p in (first, other)
     )
     return other if BY_FAR * leaves < left else first
 
