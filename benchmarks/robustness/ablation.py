@@ -31,11 +31,11 @@ def _no_tl1_steps(sample, keep, q, muted, tol):
 
 
 def _rows_of_the_start(sample, order, first, q, count, muted, tol):
-    return sample.asarray(np.isin(np.arange(sample.shape[0]), first).astype(float))
+    return sample.asarray(np.isin(np.arange(sample.shape[0]), first).astype(float)), np.zeros(sample.shape[0])
 
 
 def _majority_of_all(sample, order, q, count, muted, tol):
-    return concentrate(sample, order, start_rows(order, count, q), q, count, muted, tol)
+    return concentrate(sample, order, start_rows(order, count, q), q, count, muted, tol)[0]
 
 
 def _score_cutoff_of_f(sd, k, n):
@@ -53,6 +53,7 @@ PARTS = {
     "groups that are alike": {OUT + "groups_alike": lambda *_: []},
     "start from .6 of the trusted rows (all instead)": {NEAR + "START_SHARE": 1.0},
     "judging dimension (k instead)": {FIT + "judging_dimension": lambda X, kept, k, *_: k},
+    "axes that other rows point at": {FIT + "others_share_an_axis": lambda *_: False},
     "room beyond the components": {FIT + "room_beyond": lambda plane, k, scores: np.inf},
     "columns of few values": {FIT + "discrete_columns": lambda rows: np.zeros(rows.shape[1], dtype=bool)},
     "rows without a gap as data of their own": {FIT + "nearest_majority": _majority_of_all},

@@ -12,7 +12,14 @@ from support import low_rank, subspace_angle
 from tl1pca import TL1SubspacePCA
 from tl1pca.datasets import make_contaminated
 from tl1pca.rows import DenseRows
-from tl1pca.solvers.judging import MARGIN, discrete_columns, judging_dimension, largest_noise, room_beyond
+from tl1pca.solvers.judging import (
+    MARGIN,
+    discrete_columns,
+    judging_dimension,
+    largest_noise,
+    others_share_an_axis,
+    room_beyond,
+)
 from tl1pca.solvers.plane import Plane
 
 JUDGING = "tl1pca.solvers.judging."
@@ -232,3 +239,63 @@ class TestJudging:
         X[:60] += 20 * Q[:, 6]
         X *= unit
         assert judging_dimension(X, np.arange(59, 200), 5, 101) == 5
+
+
+class TestOthersShareAnAxis:
+    def shares(self, rng, noise=1.0, weak=1.0, off=5, m=120, bad=0):
+        """Two axes and one weaker, some of the rows near their plane bad, and rows off it in a direction."""
+        X = noise * rng.normal(size=(m + 30, 20))
+        X[:, :2] *= 6.0
+        X[:, 2] *= weak
+        X[m:, off] += 15.0
+        X[:bad, off] += 5.0
+        if np.isscalar(noise):
+            X = X @ np.linalg.qr(rng.normal(size=(20, 20)))[0]
+        return others_share_an_axis(X[:m], X[m:], 2, 1e-9)
+
+    def test_other_rows_point_at_an_axis(self):
+        assert np.mean([self.shares(np.random.default_rng(s), weak=2.2, off=2) for s in range(40)]) >= 0.9
+        assert not any(self.shares(np.random.default_rng(s), weak=2.2, off=5) for s in range(40))
+
+    @pytest.mark.parametrize("kind", ["even", "columns", "directions"])
+    def test_foreign_rows_show_none(self, kind):
+        """However unequal the noise is, by columns or along directions of its own."""
+        found = 0
+        for seed in range(300):
+            rng = np.random.default_rng(seed)
+            noise = rng.uniform(0.4, 1.6, size=20) if kind == "columns" else 1.0
+            if kind == "directions":
+                Q = np.linalg.qr(rng.normal(size=(20, 20)))[0]
+                X = rng.normal(size=(150, 20)) * np.r_[6, 6, np.linspace(0.4, 1.6, 18)] @ Q.T
+                X[120:] += 15 * np.linalg.qr(np.column_stack([Q[:, :2], rng.normal(size=20)]))[0][:, 2]
+                found += others_share_an_axis(X[:120], X[120:], 2, 1e-9)
+            else:
+                found += self.shares(rng, noise)
+        assert found <= 3
+
+    def test_a_few_bad_rows_near_the_plane_show_none(self):
+        assert sum(self.shares(np.random.default_rng(s), bad=8) for s in range(40)) <= 1
+
+    def test_a_foreign_line_shows_none(self):
+        """Some of its rows are near the plane."""
+        lost = 0
+        for seed in (9000, 9002, 9006):
+            X, _, axes = make_contaminated(1000, 50, 5, kind="line", fraction=0.4, random_state=seed)
+            lost += subspace_angle(axes.T, TL1SubspacePCA(5).fit(X).components_) > 10
+        assert lost == 0
+
+    def test_a_loud_column_is_no_axis(self):
+        noise = np.ones(20)
+        noise[5] = 1.8
+        assert sum(self.shares(np.random.default_rng(s), noise) for s in range(40)) <= 1
+
+    def test_without_noise_or_others_there_is_none(self):
+        rng = np.random.default_rng(0)
+        X = 1e-13 * rng.normal(size=(160, 20)) * np.r_[1, 1, 2, np.ones(17)]
+        X[:, :2] += rng.normal(size=(160, 2))
+        X[120:, 2] += 5.0
+        X = X @ np.linalg.qr(rng.normal(size=(20, 20)))[0]
+        assert others_share_an_axis(X[:120], X[120:], 2, 0.0)
+        assert not others_share_an_axis(X[:120], X[120:], 2, 1e-9)  # rounding
+        assert not others_share_an_axis(X[:120], X[:0], 2, 0.0)
+        assert not others_share_an_axis(X[:3], X[120:], 2, 0.0)

@@ -86,7 +86,7 @@ def groups_alike():
 
 def fewer_components_than_the_data_have():
     X, Q, rng = low_rank(0, r=5)
-    return found(X, with_cluster(X, Q, 5, rng, 0.2, 14), 2)
+    return found(X, with_cluster(X, Q, 5, rng, 0.2, 9), 2)
 
 
 def zero_or_one():
@@ -151,8 +151,17 @@ def groups_and_a_line():
     return all(passed)
 
 
+def fewer_components_than_groups_take_up():
+    """Axes along which each group varies little may carry a group far off the others."""
+    flagged = []
+    for seed in (3, 13, 14, 16, 24):
+        X, _, _ = low_rank(seed, 200, 20, 5, groups)
+        flagged.append((TL1SubspacePCA(1).fit(X).flags_ > 0).mean())
+    return max(flagged) <= 0.06
+
+
 def _of_all_rows(sample, order, q, count, muted, tol):
-    return concentrate(sample, order, start_rows(order, count, q), q, count, muted, tol)
+    return concentrate(sample, order, start_rows(order, count, q), q, count, muted, tol)[0]
 
 
 def _f_alone(sd, k, n):
@@ -169,6 +178,7 @@ def _f_alone(sd, k, n):
         (a_foreign_line_about_a_tight_majority, OUT + "CORE", 1.0),
         (groups_and_a_line, FIT + "nearest_majority", _of_all_rows),
         (fewer_components_than_the_data_have, FIT + "judging_dimension", lambda X, kept, k, *_: k),
+        (fewer_components_than_groups_take_up, FIT + "others_share_an_axis", lambda *_: False),
         (zero_or_one, FIT + "discrete_columns", lambda rows: np.zeros(rows.shape[1], dtype=bool)),
         (leverage_cluster, FIT + "leverage_ball", lambda *_: None),
         (far_scores_of_many_rows, PLANE + "score_cutoff", _f_alone),

@@ -37,25 +37,26 @@ def nearest_majority(sample: Rows, order: Array, q: int, count: int, muted: Arra
     far out and would turn it.
     """
     n, some = sample.shape[0], majority_of(len(order), count, sample.shape[0])
-    keep = concentrate(sample, order, start_rows(order, some, q), q, some, muted, tol)
+    keep, far = concentrate(sample, order, start_rows(order, some, q), q, some, muted, tol)
     if some == count:
         return keep
-    far = _free(sample, weighted_plane(sample, keep, q, muted), keep, tol)[order]
+    far = far[order]
     found = order[far <= max(fit_limit(far, some, tol), np.partition(far, some - 1)[some - 1])]
     if len(found) >= count:
         return mask_of(sample, found)
-    return concentrate(sample, np.arange(n), found, q, count, muted, tol)
+    return concentrate(sample, np.arange(n), found, q, count, muted, tol)[0]
 
 
 def concentrate(
     sample: Rows, order: Array, first: Array, q: int, count: int, muted: Array, tol: float
-) -> Any:
+) -> tuple[Any, Array]:
     """PCA of the rows kept and the `count` rows nearest to it, in turn, while these come nearer.
 
     From the rows `first`; `order` are those that may be kept. A fixed number:
     where no gap divides good from bad rows, a limit would take the bad ones in
     one by one. With fewer than five rows for each axis the number says less
-    than the limit, which is used then.
+    than the limit, which is used then. Returns the rows kept, and the distances
+    of all rows that they were chosen by.
     """
     keep, before = mask_of(sample, first), np.inf
     for _ in range(20):  # it settles after a few
@@ -71,7 +72,7 @@ def concentrate(
         if before - squares <= SETTLED * squares:
             break
         before = squares
-    return keep
+    return keep, far
 
 
 def _free(sample: Rows, plane: Plane, keep: Any, tol: float) -> Array:

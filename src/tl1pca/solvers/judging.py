@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri
 
 from ..rows import Rows
-from ..statistics import main_mode, subsample
+from ..statistics import effective_dimension, main_mode, subsample
 from .axes import row_axes
 from .leading_span import NOISE_ROWS, noise_variance
 from .plane import Plane
@@ -22,6 +22,11 @@ MOST_AXES, ROWS_PER_AXIS = 20, 5
 MARGIN = 1.4
 #: The .99 quantile of the law of Tracy and Widom for real samples.
 TRACY_WIDOM = 2.0234
+#: Directions to rows off a plane that may show one more axis, and how often chance may: foreign rows would
+#: lie on it, and the fit would be lost.
+POINTED_AT, CHANCE = 5, 0.001
+#: Variance of the square of the median deviation of many normal values over that of their variance.
+MEDIAN_DEVIATION_VARIANCE = 2.72
 #: A column is discrete if other values than the main one have this share of the rows.
 OTHERS_SHARE = 0.05
 
@@ -56,7 +61,7 @@ def judging_dimension(
     near = A[kept]
     whole = near if columns is None else columns
     m, d = whole.shape
-    most = min(MOST_AXES, d - 2, m // ROWS_PER_AXIS)
+    most = most_axes(m, d)
     if k >= most:
         return k
     variances, W = row_axes(near / np.sqrt(m - 1), most)
@@ -73,6 +78,57 @@ def judging_dimension(
             break
         alone, left, q = alone - wide * share, left - share, q + 1
     return q
+
+
+def most_axes(m: int, d: int) -> int:
+    """Dimensions at which m rows of d columns may be judged."""
+    return min(MOST_AXES, d - 2, m // ROWS_PER_AXIS)
+
+
+def others_share_an_axis(near: Array, others: Array, q: int, tol: float) -> bool:
+    """Whether rows off a plane lie where the rows near it vary by more than noise.
+
+    Groups of good rows share the axes along which each of them varies, and one
+    too weak to stand out among all axes of noise may carry a group far off the
+    plane. Where other rows point at it, it need not stand out: it is enough
+    that the rows near the plane vary along it more than chance has it for a
+    direction that knows nothing of them, as that to foreign rows. Noise is
+    what they have in the directions that no other rows point at.
+
+    Parameters
+    ----------
+    near, others : ndarray of shape (m, p), (l, p)
+        Rows near the plane, and rows off it.
+    q : int
+        Dimension of the plane.
+    tol : float
+        Length below which a distance is rounding.
+    """
+    m, p = len(near), near.shape[1] - q
+    lost = (1 + q) / max(m, 1)
+    if not len(others) or p < 2 or lost >= 1:
+        return False
+    center = near.mean(axis=0)
+    axes = row_axes(near - center, q)[1]
+    E, F = (A - A @ axes @ axes.T for A in (near - center, others - center))
+    sizes, W = row_axes(F / np.sqrt(len(F)), min(POINTED_AT, p // 2, len(F)))
+    T, own = E @ W, np.einsum("ij,ij->j", E, E) @ (W * W) / m
+    E = E - T @ W.T
+    noise, even = float(np.einsum("ij,ij->", E, E)) / (m * (p - len(sizes))), effective_dimension(E, lost)
+    if noise <= tol**2 or np.isnan(even):
+        return False
+    variances = (T * T).mean(axis=0)
+    shown = sizes > largest_noise(len(F), p) * np.maximum(variances, noise)  # no loud noise of all rows
+    T, variances, own = T[:, shown], variances[shown], np.maximum(own[shown], noise)
+    if not T.shape[1]:
+        return False
+    deviation = np.median(np.abs(T - np.median(T, axis=0)), axis=0) / float(ndtri(0.75))
+    # What unequal noise has along random directions, besides what few rows tell of it. And room for bad
+    # rows among those near: of a foreign line some are.
+    unequal = 2 * max((p - len(sizes)) / even - 1, 0.0) / p
+    z = float(ndtri(1 - CHANCE / T.shape[1]))
+    wide, most = (MARGIN * (1 + z * np.sqrt(2 * v / m + unequal)) for v in (1.0, MEDIAN_DEVIATION_VARIANCE))
+    return bool(((variances > wide * own) & (deviation**2 > most * own)).any())
 
 
 def _most_are_wider(scores: Array, kept: Array, count: int, width: float) -> bool:

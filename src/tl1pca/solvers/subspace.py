@@ -24,7 +24,13 @@ from ..rows import Rows
 from ..statistics import effective_dimension, subsample
 from .concentration import mask_of, nearest_majority, start_rows
 from .groups import dimension_of_groups
-from .judging import discrete_columns, judging_dimension, room_beyond
+from .judging import (
+    discrete_columns,
+    judging_dimension,
+    most_axes,
+    others_share_an_axis,
+    room_beyond,
+)
 from .leading_span import NOISE_ROWS, Span, leading_span
 from .outlyingness import canonical_order, least_outlying
 from .plane import Plane, fit_limit, free_distances, plane_distances, row_cutoffs, weighted_plane
@@ -35,6 +41,8 @@ Array = NDArray[Any]
 REWEIGHTINGS = 2
 #: A leverage cluster has at least this share of the rows.
 CLUSTER_SHARE = 0.05
+#: Share of the rows off a plane from which on they may be a group, and how many of them are asked.
+GROUP_SHARE, OTHERS = 0.05, 100
 #: Cells that tell the noise of every column.
 NOISE_CELLS = 1 << 18
 
@@ -143,7 +151,7 @@ def fit_subspace(
     inner = min(k, d - int(muted.sum()))
     dimension = partial(_dimension, X, seen, span, muted, inner, few, order, groups, judge_beyond)
     apart = dimension(mask_of(sample, start_rows(order, few, inner))) if groups else inner
-    found, q = concentrated(sample, order, inner, few, masked, tol, dimension, apart)
+    found, q = concentrated(sample, order, inner, few, masked, tol, dimension, apart, judge_beyond)
     plane, weights, path, converged = tl1_steps(sample, found.keep, q, masked, tol)
     balls: tuple[Ball, ...] = ()
     if reweight:
@@ -252,16 +260,30 @@ def concentrated(
     tol: float,
     dimension: Callable[[Any], int],
     least: int,
+    beyond: bool,
 ) -> tuple[RowAssessment, int]:
     """Rows within the limit of a concentrated plane of k dimensions, or as many as these rows have in common.
 
     First the nearest rows say how many, which are hardly bad ones, then all
     rows within the limit: the nearest ones are short on just the axes that the
     plane lacks. `least` axes are needed to begin with: fewer would leave out a group.
+    In the end the rows off the plane may show one more, see `others_share_an_axis`, where rows
+    are judged `beyond` the components.
     """
 
     def within(q: int, keep: Any) -> RowAssessment:
         return assess(sample, weighted_plane(sample, keep, q, muted), k, keep, count, tol)
+
+    def shown(found: RowAssessment) -> bool:
+        near = to_numpy(found.keep) > 0
+        few = (~near).sum() < GROUP_SHARE * len(near)
+        if few or q >= most_axes(found.plane.n_fit, sample.shape[1] - int(muted.sum())):
+            return False
+        kept, others = (
+            sample.gather_rows(index[subsample(len(index), most)])
+            for index, most in ((np.flatnonzero(near), NOISE_ROWS), (np.flatnonzero(~near), OTHERS))
+        )
+        return others_share_an_axis(kept[:, ~muted], others[:, ~muted], q, tol)
 
     keep, q = nearest_majority(sample, order, least, count, muted, tol), least
     more, found = dimension(keep), None
@@ -270,6 +292,8 @@ def concentrated(
             q, keep = more, nearest_majority(sample, order, more, count, muted, tol)
         found = within(q, keep)
         more = dimension(found.keep)
+        if beyond and more <= q and shown(found):
+            more = q + 1
     return found, q
 
 
