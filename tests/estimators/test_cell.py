@@ -501,12 +501,15 @@ def test_limits_follow_the_tails_of_skewed_columns(seed, tmp_path):
     np.testing.assert_array_equal(again.cell_residuals(Y), pca.cell_residuals(Y))
 
 
-def test_memory():
-    """At most four times that of the table, what is kept of the fit included."""
-    X, *_ = table(20000, 50, 5, cells=0.05, rows=0.0, missing=0.0)
+@pytest.mark.parametrize("rows", [0.0, 0.15])
+def test_memory(rows):
+    """At most four times that of the table, what is kept of the fit included; with bad rows as well."""
+    X, *_ = table(20000, 50, 5, cells=0.05, rows=rows, missing=0.0)
     tracemalloc.start()
     try:
-        TL1CellPCA(5, random_state=0).fit(X)
+        pca = TL1CellPCA(5, random_state=0).fit(X)
         assert tracemalloc.get_traced_memory()[1] < 4 * X.nbytes
     finally:
         tracemalloc.stop()
+    assert pca.common_variance_.any() == (rows > 0)
+    np.testing.assert_allclose(pca.distances(X[:500])[1], pca.orthogonal_distances_[:500], rtol=1e-5)

@@ -15,7 +15,7 @@ from .cell_levels import find_levels
 from .cell_refit import refit_cells
 from .cell_rows import Common, RowEvidence, common_directions, left_cells, row_evidence
 from .cell_start import CellStart, RowChoice, settle_units, start_cells
-from .cell_tails import tail_shapes
+from .cell_tails import TAIL_ROWS, tail_shapes, telling_rows
 from .cellwise import (
     CELL_CUTOFF,
     CellAssessment,
@@ -206,22 +206,35 @@ def _assess_blocks(
 ) -> tuple[CellModel, CellAssessment, RowEvidence]:
     """The model with the tails, bad cells and residuals that are usual, and what it says of cells and rows.
 
-    Block by block; the residuals take the place of the values, unless rows are judged by a wider plane, too.
+    Block by block. The residuals take the place of the values, but those of few rows that are judged by a
+    wider plane as well, once the tails are known; of many rows some tell the tails before.
     """
     n, d = cells.values.shape
-    residuals = np.empty((n, d)) if len(model.common.variances) else cells.values
+    wider = len(model.common.variances) > 0
+    before = wider and n > TAIL_ROWS
+    if before:
+        some = cells.take(telling_rows(rows))
+        found = model.assess(some)
+        every = np.ones(len(some.mask), dtype=bool)
+        model = replace(model, tails=tail_shapes(found.residuals, some.mask, every, tailed))
+    residuals = np.empty((n, d)) if wider and not before else cells.values
     scores = np.empty((n, model.plane.V.shape[1]))
     out = CellAssessment(scores, residuals, np.empty((n, d)), np.empty((n, d), dtype=bool))
+    evidence = RowEvidence(np.empty(n), np.empty(n, dtype=int), np.empty(n, dtype=int))
+
+    def judge(part: slice, found: CellAssessment) -> None:
+        said = row_evidence(cells.take(part), model.plane, found, model.common, model.tails)
+        evidence.residual[part], evidence.bad[part], evidence.seen[part] = said.residual, said.bad, said.seen
+
     for part in cells.blocks():
         found = model.assess(cells.take(part))  # from the start, so that new rows are judged alike
+        if before:
+            judge(part, found)
         out.scores[part], out.residuals[part] = found.scores, found.residuals
         out.weights[part], out.flags[part] = found.weights, found.flags
-    model = replace(model, tails=tail_shapes(out.residuals, cells.mask, rows, tailed))
-    evidence = RowEvidence(np.empty(n), np.empty(n, dtype=int), np.empty(n, dtype=int))
-    for part in cells.blocks():
-        said = row_evidence(
-            cells.take(part), model.plane, out.rows(part).within(model.tails), model.common, model.tails
-        )
-        evidence.residual[part], evidence.bad[part], evidence.seen[part] = said.residual, said.bad, said.seen
+    if not before:
+        model = replace(model, tails=tail_shapes(out.residuals, cells.mask, rows, tailed))
+        for part in cells.blocks():
+            judge(part, out.rows(part).within(model.tails))
     rate = float(out.flags[rows].sum() / max(cells.mask[rows].sum(), 1))
     return replace(model, rate=rate, usual=float(np.median(evidence.residual[rows]))), out, evidence

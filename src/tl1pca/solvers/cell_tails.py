@@ -38,6 +38,12 @@ PRIOR_SIDES = 3.0
 ROUNDS = 10
 
 
+def telling_rows(rows: Array) -> Array:
+    """Numbers of the rows that tell the tails: those of the fit, or some of them."""
+    index = np.flatnonzero(rows)
+    return index[:: max(1, -(-len(index) // TAIL_ROWS))]
+
+
 def tail_shapes(residuals: Array, mask: Array, rows: Array, columns: Array) -> Array:
     """Shapes g of the tails of good cells, (2, d): below and above the fit; 0 where normal noise says it all.
 
@@ -52,8 +58,7 @@ def tail_shapes(residuals: Array, mask: Array, rows: Array, columns: Array) -> A
     columns : ndarray of bool of shape (d,)
         Those whose tails are asked for; the others have none.
     """
-    index, d = np.flatnonzero(rows), residuals.shape[1]
-    index = index[:: max(1, -(-len(index) // TAIL_ROWS))]
+    index, d = telling_rows(rows), residuals.shape[1]
     shapes = np.zeros(2 * d)
     counts = _counts(residuals, mask, index, columns)
     long = counts[:, FAR:].sum(axis=1) > np.maximum(1.0, FAR_SHARE * counts.sum(axis=1))
