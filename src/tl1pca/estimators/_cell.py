@@ -97,8 +97,7 @@ class TL1CellPCA(OutlierPCA):
     cell_variance_ : ndarray of shape (n_components_,)
         Variances of the scores on them.
     cell_tails_ : ndarray of shape (2, n_features)
-        Shape g of the tail of good cells below and above the fit, on the long side of a skewed column: such
-        cells are (exp(g z) - 1)/g of a normal z, which is their residual. 0 where they are normal themselves.
+        Shape g of tails below and above the fit: good cells are (exp(g z) - 1)/g of a normal residual z.
     common_components_ : ndarray of shape (n_common, n_features)
         What bad rows have in common, in the same units: directions off the subspace. A row along one of
         them is bad as a whole, and not for its cells. A single one of zeros where there is nothing.
@@ -107,15 +106,13 @@ class TL1CellPCA(OutlierPCA):
     cell_flags_ : ndarray of bool of shape (n_samples, n_features)
         Bad cells of the training rows.
     cell_residuals_ : ndarray of shape (n_samples, n_features)
-        Residuals in deviations, corrected for leverage and for a long tail of their side;
-        NaN where a cell is missing.
+        In deviations, corrected for leverage and for a long tail of their side; NaN where a cell is missing.
     cell_weights_ : ndarray of shape (n_samples, n_features)
         Weights of the cells inside their rows, 0 where a cell is missing.
     cell_rate_ : float
         Share of bad cells in the rows of the fit.
     usual_residual_ : float
-        Median of their squared residuals, as normal scores: about 0, less where units are larger than the
-        noise, as those of grades.
+        Median of their squared residuals, as normal scores: about 0, less in tables of grades.
     weights_ : ndarray of shape (n_samples,)
         Weight of each row: 1 in the fit, 0 not.
     score_distances_, orthogonal_distances_ : ndarray of shape (n_samples,)
@@ -264,8 +261,7 @@ class TL1CellPCA(OutlierPCA):
         self.components_ = signed_rows(axes).astype(dtype)
         self.cell_components_ = signed_rows(plane.V).astype(dtype)
         self.cell_variance_ = _fitting(plane.variances, dtype)
-        none = Common(np.zeros((len(unit), 1)), np.zeros(1))
-        common = model.common if len(model.common.variances) else none
+        common = model.common if len(model.common.variances) else Common(unit[:, None] * 0.0, np.zeros(1))
         self.common_components_ = common.axes.T.astype(dtype)
         self.common_variance_ = common.variances.astype(dtype)
         self.mean_ = _in_units(model.location + model.unit * plane.center, exponents, dtype)
@@ -332,8 +328,7 @@ class TL1CellPCA(OutlierPCA):
         )
         common = Common(axes[size > 0].T, size[size > 0])
         plane = CellPlane(np.zeros(len(unit)), V.T, variances)
-        rate, usual = float(self.cell_rate_), float(self.usual_residual_)
-        return CellModel(mean, unit, plane, rate, usual, common, tails)
+        return CellModel(mean, unit, plane, self.cell_rate_, self.usual_residual_, common, tails)
 
     def _assessed(self, X: Array) -> Iterator[tuple[CellModel, Cells, CellAssessment]]:
         """Blocks of rows: the model, their cells, and what it says of them."""
