@@ -38,7 +38,18 @@ MODULES = [
         f"{name}.py"
         for name in ("operators", "objectives", "linear", "statistics", "geometry", "location", "extraction")
     ),
-    *(f"{name}.py" for name in ("diagnostics", "_flags", "_subspace", "_limits", "_contributions", "_noise")),
+    *(
+        f"{name}.py"
+        for name in (
+            "diagnostics",
+            "_flags",
+            "_subspace",
+            "_limits",
+            "_contributions",
+            "_noise",
+            "_predicted",
+        )
+    ),
     "dimension.py",
     *sorted(f"solvers/{path.name}" for path in (SOURCE / "solvers").glob("[a-z]*.py")),
 ]

@@ -2,25 +2,27 @@ import numpy as np
 import pytest
 from scipy.special import digamma
 
-from tl1pca.dimension import (
+from tl1pca._predicted import (
     N_FOLDS,
-    NULL_DEVIATIONS,
-    Count,
     CrossValidation,
     TrustedRows,
-    _folds,
+    cross_validation,
+    folds_of,
+    predicted_cell_errors,
+    principal_axes,
+    validated,
+)
+from tl1pca.dimension import (
+    NULL_DEVIATIONS,
+    Count,
     _overlooked,
-    _validated,
     bulk_variance,
     choose_dimension,
     columns_of_their_own,
     common,
-    cross_validation,
     largest_count,
     needed,
     parallel_analysis,
-    predicted_cell_errors,
-    principal_axes,
     shared_direction,
 )
 
@@ -261,7 +263,7 @@ def test_folds_have_the_axes_of_the_other_rows(shape):
     X = np.random.default_rng(0).normal(size=shape) * np.geomspace(5.0, 1.0, shape[1]) + 100.0
     X[3] += 1e7
     division = np.arange(len(X)) % N_FOLDS
-    for f, fold in enumerate(_folds(X, division, 4)):
+    for f, fold in enumerate(folds_of(X, division, 4)):
         np.testing.assert_array_equal(fold.held, division == f)
         rest = X[division != f]
         np.testing.assert_allclose(fold.rows, X[division == f] - rest.mean(axis=0), rtol=1e-9, atol=1e-6)
@@ -274,7 +276,7 @@ def test_one_division_of_the_rows_is_enough_where_it_is_clear():
     X = low_rank(200, 12, 4)
     whole = cross_validation(TrustedRows(X), 8)
     for enough, sooner in ((3, True), (4, False)):
-        found, folds = _validated(TrustedRows(X), 8, 0, enough)
+        found, folds = validated(TrustedRows(X), 8, 0, enough)
         assert (found.errors.tolist() != whole.errors.tolist()) == sooner
         assert found.count == whole.count == 4
         assert sum(len(fold.rows) for fold in folds) == 200
@@ -283,7 +285,7 @@ def test_one_division_of_the_rows_is_enough_where_it_is_clear():
     whole = cross_validation(TrustedRows(weak), 5)
     assert whole.count == 1
     assert 0 < whole.errors[0] - whole.errors[1] < 3 * whole.spread[0]
-    assert _validated(TrustedRows(weak), 5, 0, 0)[0].errors.tolist() == whole.errors.tolist()
+    assert validated(TrustedRows(weak), 5, 0, 0)[0].errors.tolist() == whole.errors.tolist()
 
 
 def own_columns(scale, others, unit=1.0, ends=False):

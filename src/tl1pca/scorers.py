@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._pipelines import check_components, inner_rows, split
-from .dimension import predicted_cell_errors
+from ._predicted import predicted_cell_errors
 from .statistics import main_mode
 
 __all__ = ["predicted_cells"]

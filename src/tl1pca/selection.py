@@ -12,16 +12,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
 from ._pipelines import inner_rows, split
+from ._predicted import CrossValidation, TrustedRows, cross_validation
 from .diagnostics import Flag, diagnose
-from .dimension import (
-    CrossValidation,
-    ParallelAnalysis,
-    TrustedRows,
-    choose_dimension,
-    cross_validation,
-    largest_count,
-    parallel_analysis,
-)
+from .dimension import ParallelAnalysis, choose_dimension, largest_count, parallel_analysis
 from .estimators import TL1SubspacePCA
 
 __all__ = ["ComponentSelection", "select_n_components"]

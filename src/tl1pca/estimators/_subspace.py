@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 from .._arrays import double, saturated, to_numpy
 from .._flags import Cutoffs, flags
 from .._noise import column_noise
-from ..dimension import MAX_ROWS, TrustedRows, choose_dimension, largest_count
+from .._predicted import MAX_ROWS, TrustedRows
+from ..dimension import choose_dimension, largest_count
 from ..rows import Lift, Rows, safe_factor
 from ..solvers.leading_span import has_leading_span
 from ..solvers.plane import Plane
