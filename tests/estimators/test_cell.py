@@ -192,6 +192,20 @@ def test_many_rows_join_after_a_sample(monkeypatch):
     assert (np.diff(pca.objective_path_[0]) <= 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:Fewer than half")
+@pytest.mark.parametrize("seen", [1, 20])
+def test_a_column_that_few_of_many_rows_have(seen, monkeypatch):
+    """A draw of the rows may hold none of its cells; the fit is to know where they lie all the same."""
+    X, *_ = table(1500, cells=0.0, rows=0.0, missing=0.0)
+    given = X[:seen, 7].copy()
+    X[:, 7] = np.nan
+    X[:seen, 7] = 900.0 + given
+    monkeypatch.setattr(_cell, "START_ROWS", 100)
+    pca = TL1CellPCA(3, random_state=0).fit(X)
+    assert abs(pca.mean_[7] - 900.0 - np.median(given)) < 1.5 * np.ptp(given) + 1e-6
+    assert not pca.cell_flags_[:seen, 7].all()
+
+
 def test_wide():
     X, _, wrong, bad, axes = table(80, 150, cells=0.1, rows=0.1, missing=0.1)
     pca = TL1CellPCA(3, random_state=0).fit(X)

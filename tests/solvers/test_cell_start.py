@@ -19,6 +19,7 @@ from tl1pca.solvers.cell_start import (
     settle_units,
     singular_shrinkage,
     start_cells,
+    start_sample,
 )
 from tl1pca.solvers.cellwise import CELL_CUTOFF, CellPlane, Cells, minimize_cell_loss
 
@@ -49,6 +50,20 @@ def test_the_mode_of_one_group_is_not_that_of_all():
     flags = predict_cells(Z, mask, 4).repair(Z, mask)[1]
     assert flags[::7, 2].all()
     assert flags.mean() < 0.05
+
+
+def test_the_sample_shows_cells_of_every_column():
+    mask = np.ones((5000, 4), dtype=bool)
+    mask[:, 1], mask[17:29, 1] = False, True
+    mask[:, 3], mask[1000:4000, 3] = False, True
+    sample = start_sample(mask, 200, np.random.RandomState(0))
+    assert mask[sample, 1].sum() == 12
+    assert (np.diff(sample) > 0).all()
+    assert len(sample) <= 212
+    mask[4:, 3] = False
+    mask[::50, 3] = True  # a hundred, of which a draw has four
+    assert mask[start_sample(mask, 200, np.random.RandomState(0)), 3].sum() >= cell_start.LEAST_CELLS
+    assert len(start_sample(mask, 5000, np.random.RandomState(0))) == 5000
 
 
 def test_scales_about_zero():

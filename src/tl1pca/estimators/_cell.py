@@ -17,9 +17,8 @@ from .._arrays import asarray_like, compat, double, namespace, to_numpy
 from ..rows import Rows, finite_max_abs, mask_missing
 from ..solvers.cell_fit import CellModel, CellSolution, fit_cells
 from ..solvers.cell_rows import Common, row_cutoffs
-from ..solvers.cell_start import RowChoice
+from ..solvers.cell_start import RowChoice, start_sample
 from ..solvers.cellwise import CELL_CUTOFF, CellAssessment, CellPlane, Cells, principal_axes
-from ..statistics import subsample
 from ._base import product, signed_rows
 from ._callbacks import reporting_to_callbacks, with_callbacks
 from ._fitted import Fitted, all_or_nothing
@@ -77,7 +76,7 @@ class TL1CellPCA(OutlierPCA):
         Relative decrease of the loss at which to stop.
     random_state : int, RandomState or None, default=0
         For `TL1SubspacePCA`, and for the rows of the start when there are more
-        than 2000 (or five times the features, up to 5000).
+        than 2000 (or five times the features, up to 5000); a few are added that show columns of few cells.
     verbose : bool, default=False
         Whether to print the objective after every iteration.
 
@@ -232,13 +231,12 @@ class TL1CellPCA(OutlierPCA):
         return self
 
     def _fit(self, values: Array, mask: Array, k: int | None, dtype: Any) -> None:
-        n, d = values.shape
         self._warn_columns(mask)
         # Powers of two, so that no square over- or underflows and nothing is rounded.
         exponents = np.frexp(np.abs(values).max(axis=0))[1]
         np.ldexp(values, -exponents, out=values)
         rng = check_random_state(self.random_state)
-        sample = subsample(n, max(START_ROWS, min(5 * d, 5000)), rng)
+        sample = start_sample(mask, max(START_ROWS, min(5 * values.shape[1], 5000)), rng)
         seed = int(rng.randint(2**31 - 1))
 
         def choose_rows(Y: Array) -> RowChoice:

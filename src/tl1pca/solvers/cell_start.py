@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from ..statistics import majority_share
+from ..statistics import majority_share, subsample
 from .cell_levels import Levels
 from .cellwise import (
     CELL_CUTOFF,
@@ -56,6 +56,8 @@ UNEXPLAINED = 0.7
 WINDOW = 2.25
 #: Number of values at which the first scale of a mode is twice that of many, and the most times it may be.
 CLUMPS, LONGEST = 40.0, 4.0
+#: Cells of each column that the start learns from, if it has so many: the scale of fewer is a matter of luck.
+LEAST_CELLS = 40
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,18 @@ class CellStart:
     rows: Array
     vectors: Array
     least: Array
+
+
+def start_sample(mask: Array, most: int, rng: np.random.RandomState) -> Array:
+    """Rows that the start learns from: at most so many, and further ones where these hardly show a column.
+
+    Of a column that few rows of a long table have, a draw of rows may hold no cell at all.
+    """
+    sample = subsample(len(mask), most, rng)
+    for j in np.flatnonzero(mask[sample].sum(axis=0) < LEAST_CELLS):
+        seen = np.flatnonzero(mask[:, j])
+        sample = np.union1d(sample, seen[subsample(len(seen), LEAST_CELLS)])
+    return sample
 
 
 def column_modes(A: Array, mask: Array, window: float = WINDOW) -> tuple[Array, Array]:
