@@ -204,7 +204,8 @@ def folds_of(X: Array, division: Array, most: int) -> Iterator[Fold]:
 
 def _log_errors(A: Array, V: Array, most: int, floor: float, weights: Array | None = None) -> Array:
     """Logarithms of the errors (most + 1, n) of predicted cells; beyond the axes there are the last ones."""
-    found = [np.average(e * e, axis=1, weights=weights) for e in predicted_cell_errors(A, V)]
+    share = np.full(A.shape, 1.0 / A.shape[1]) if weights is None else weights / weights.sum(axis=1)[:, None]
+    found = [np.einsum("ij,ij,ij->i", e, e, share) for e in predicted_cell_errors(A, V)]
     return 0.5 * np.log(np.maximum(found + found[-1:] * (most + 1 - len(found)), floor))
 
 
@@ -218,10 +219,12 @@ def predicted_cell_errors(A: Array, V: Array) -> Any:
     residuals, h = A, np.zeros(A.shape[1])
     yield residuals
     for v in V.T:
-        residuals = residuals - np.outer(residuals @ v, v)
+        residuals = residuals - (residuals @ v)[:, None] * v
         h = h + v * v
+        errors, alone = residuals / np.maximum(1 - h, 1e-10), h >= 1 - 1e-10
         # A column that a component consists of cannot be predicted: its mean is all there is.
-        yield np.where(h < 1 - 1e-10, residuals / np.maximum(1 - h, 1e-10), A)
+        errors[:, alone] = A[:, alone]
+        yield errors
 
 
 def _turned(X: Array, signs: Array) -> Array:
