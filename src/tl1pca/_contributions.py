@@ -149,7 +149,7 @@ def contributions(estimator: Any, X: ArrayLike) -> Contributions:
         given(score),
         given(orthogonal),
         given(cell),
-        in_given_units(estimator, predicted, n_given),
+        in_given_units(estimator, predicted),
         feature_names(estimator, n_given),
     )
 
@@ -199,7 +199,7 @@ def suspects(estimator: Any, row: ArrayLike, *, level: float = CELL_LEVEL, most:
         found = suspect_cells(model, rows[0], limit, most)
         deviations, predicted = model.repaired(rows[0] - model.mean, found)
     there = np.asarray(row, dtype=np.float64)[0]
-    expected = in_given_units(estimator, predicted[None], n_given)[0]
+    expected = in_given_units(estimator, predicted[None])[0]
     names = feature_names(estimator, n_given)
     return [
         Suspect(names[order[c]], float(there[order[c]]), float(expected[order[c]]), float(deviations[c]))

@@ -198,7 +198,7 @@ def origins(estimator: Any, n_given: int) -> Array:
     return found
 
 
-def in_given_units(estimator: Any, values: Array, n_given: int) -> Array:
+def in_given_units(estimator: Any, values: Array) -> Array:
     """Rows of the last step in columns and units of the rows that were given; NaN for columns left out."""
     for step in reversed(_steps(estimator)):
         if isinstance(step, ColumnTransformer):

@@ -76,6 +76,16 @@ def test_groups_in_one_plane_say_nothing_of_a_cluster_off_it():
     assert alike(X, [groups[0], cluster, groups[1]], [groups[2]]) == as_tuples(groups)
 
 
+@pytest.mark.parametrize(("off", "is_one"), [(0.1, True), (1.0, True), (1.5, False)])
+def test_groups_in_one_plane_are_near_each_other_but_for_noise(off, is_one):
+    """Off the plane two groups hardly differ by chance, and the third may differ by as much as the noise."""
+    X, groups = drawn(TRIANGLE, [600] * 3)
+    X[:, :2] += 0.8 * np.random.default_rng(1).normal(size=(1800, 2))
+    for group, height in zip(groups, (0.0, 0.01, off)):
+        X[group, 2:] -= X[group, 2:].mean(axis=0) - height * np.eye(6)[0]
+    assert alike(X, groups[:2], groups[2:]) == (as_tuples(groups) if is_one else [])
+
+
 def test_a_line_of_bad_rows_lends_no_axis():
     """Else the line would lie along the plane of all groups, and be one of them."""
     rng = np.random.default_rng(2)
@@ -88,6 +98,24 @@ def test_a_line_of_bad_rows_lends_no_axis():
     assert axes.shape[1] == 2
     np.testing.assert_allclose((axes[:2] ** 2).sum(), 2.0, atol=0.1)
     assert noise == pytest.approx(0.25, rel=0.3)
+
+
+@pytest.mark.parametrize("unit", [2.0**-10, 2.0**10])
+def test_units_are_no_matter_to_groups(unit):
+    """Nor to the axes of rows about their group, off which groups are far from each other."""
+    rng = np.random.default_rng(1)
+    X, groups = drawn(np.c_[TRIANGLE, np.zeros(3)], [60, 60, 60])
+    X[:, :2] += 0.8 * rng.normal(size=(180, 2))
+    np.testing.assert_array_equal(*(module._axes_within(A, groups)[0] for A in (X, unit * X)))
+    assert module._axes_within(unit * X, groups)[0].shape[1] == 2
+
+
+def test_parts_are_as_large_as_the_least_group():
+    X, groups = drawn([[9, 0], [-9, 0]], [110, 110])
+    every = np.arange(220)
+    assert as_tuples(module.parted(X, every, directions, 110, 1e-9)) == as_tuples(groups)
+    assert as_tuples(module.parted(X, every, directions, 111, 1e-9)) == as_tuples([every])
+    assert module.parted(X, every, directions, 221, 1e-9) == []
 
 
 def test_the_distances_of_a_majority_count():
@@ -118,6 +146,21 @@ class TestSplit:
         assert module.split(t[None]) is None
         assert module.split(np.r_[t, t, t, t, t][None]) is not None
         assert module.split(np.array([[1.0]])) is None
+
+    def test_a_few_rows_in_a_gap_do_not_close_it(self):
+        sides = np.r_[np.linspace(-1, 1, 500), 3 + np.linspace(-1, 1, 500)]
+        for few, is_one in ((4, True), (8, False)):  # less than 0.5 % of the rows, or more
+            t = np.r_[sides, np.full(few, 1.5)]
+            assert (module.split(t[None]) is not None) == is_one
+
+    def test_a_gap_is_seen_from_the_medians_of_its_sides(self):
+        """From the quartiles, which are farther off, it is none."""
+        u = np.linspace(0, 1, 500)
+        for left, right in ((4, 4), (0.4, 4), (4, 0.4)):
+            t = np.r_[-left * u**2, 1 + right * u**2]
+            np.testing.assert_array_equal(module.split(t[None]), t <= 0)
+        near = np.r_[-4 * u**2, 0.5 + 4 * u**2]
+        assert module.split(near[None]) is None
 
     def test_rounding_has_no_gaps(self):
         t = np.r_[np.zeros(200), np.full(200, 1e-12)]

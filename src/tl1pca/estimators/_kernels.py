@@ -267,7 +267,7 @@ class KernelizedPCA(ComposedPCA):
         self.estimator_ = inner
         _, orthogonal = self._distances(A, K, E)
         self.cutoffs_ = cutoffs(orthogonal, inner.n_components_)
-        self._fit_preimages(A)
+        self._fit_preimages()
         return self
 
     def _embed(self, K: Array) -> Array:
@@ -298,7 +298,7 @@ class KernelizedPCA(ComposedPCA):
         E[order] = L
         return E
 
-    def _fit_preimages(self, A: Array) -> None:
+    def _fit_preimages(self) -> None:
         self.preimage_scores_ = self.preimage_coef_ = None
         if not self.fit_inverse_transform:
             return

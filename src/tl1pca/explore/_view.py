@@ -208,7 +208,7 @@ class View:
         residuals = (a - fitted) / details.spread
         if analysis.cell_residuals is not None:
             residuals = analysis.cell_residuals[at]
-        expected = in_given_units(self.fit.model, (mean + fitted)[None], len(mean))[0]
+        expected = in_given_units(self.fit.model, (mean + fitted)[None])[0]
         about["byScore"] = bool(details.by_score[0])
         about["parts"] = [
             {"column": j, "expected": finite(e), "residual": finite(r), "share": finite(s)}
