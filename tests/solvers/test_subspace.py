@@ -642,6 +642,40 @@ def test_the_judging_subspace_serves_new_rows():
     np.testing.assert_allclose(pca.orthogonal_distances_, np.linalg.norm(rest, axis=1), atol=1e-9)
 
 
+def test_the_order_of_rows_with_more_columns_is_no_matter():
+    """Coordinates in the row space depend on it; what the columns of the data say of the noise does not."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        peaks = np.exp(-(((np.linspace(0, 1, 120) - np.linspace(0.2, 0.8, 4)[:, None]) / 0.08) ** 2))
+        X = rng.normal(size=(40, 4)) * [9.0, 7.0, 5.0, 3.0] @ peaks
+        X += 0.002 * np.cumsum(rng.normal(size=X.shape), axis=1) + 0.05 * rng.normal(size=X.shape)
+        X[:4] += 5.0 * rng.normal(size=120)
+        order = rng.permutation(40)
+        one, other = (TL1SubspacePCA(2).fit(A) for A in (X, X[order]))
+        np.testing.assert_array_equal(one.flags_[order], other.flags_)
+        assert subspace_angle(one.components_, other.components_) < 1e-4
+
+
+@pytest.mark.parametrize("shape", [(150, 12), (40, 90), (450, 420)])
+@pytest.mark.parametrize("value", [0.0, 12345.0])
+def test_dead_channels_change_nothing(shape, value):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        n, d = shape
+        T = rng.normal(size=(n, 6)) * np.linspace(1.5, 0.3, 6)
+        X = T @ rng.normal(size=(6, d)) + rng.normal(size=shape)
+        X[: n // 10] += 8.0
+        more = np.insert(X, np.repeat([0, d // 2, d], d // 2), value, axis=1)
+        one, other = TL1SubspacePCA(2).fit(X), TL1SubspacePCA(2).fit(more)
+        live = np.ptp(more, axis=0) > 0
+        np.testing.assert_array_equal(one.flags_, other.flags_)
+        assert subspace_angle(one.components_, other.components_[:, live]) < 1e-4
+        assert np.abs(other.components_[:, ~live]).max() < 1e-12
+        moved = more.copy()
+        moved[:, 0] += 100.0  # a dead channel that speaks is news
+        assert (other.predict(moved) == -1).all()
+
+
 def test_columns_of_the_row_space_are_no_discrete_ones():
     """Its coordinates are triangular: half of the rows are zero in some, and that means nothing."""
     X = make_contaminated(60, 120, 3, fraction=0.2, random_state=0)[0]

@@ -218,9 +218,9 @@ class TL1SubspacePCA(OutlierPCA):
         origin = rows.asarray(np.median(rows.gather_rows(subsample(rows.shape[0], 300)), axis=0))
         rows = rows.shifted(origin)
         spanned = self.reweight and k is not None and has_leading_span(min(rows.shape), k)
-        wide = rows.shape[1] > rows.shape[0] and not spanned
-        if wide:
-            rows, lift = rows.to_row_space()
+        given = None
+        if rows.shape[1] > rows.shape[0] and not spanned:
+            given, (rows, lift) = rows, rows.to_row_space()
         fit = fit_subspace(
             rows,
             float(share or 0.0) if k is None else k,
@@ -228,7 +228,7 @@ class TL1SubspacePCA(OutlierPCA):
             n_directions=int(self.n_directions),
             reweight=bool(self.reweight),
             rng=check_random_state(self.random_state),
-            row_space=wide,
+            row_space=None if given is None else (given, lambda W: to_numpy(lift(rows.asarray(W)))),
             judge_beyond=self._judges_beyond,
         )
         plane, found, judge = fit.plane, fit.assessment, fit.assessment.plane

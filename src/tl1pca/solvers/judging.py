@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri
 
-from ..rows import Rows
+from ..rows import Lift, Rows
 from ..statistics import effective_dimension, main_mode, subsample
 from .axes import row_axes
 from .leading_span import NOISE_ROWS, noise_variance
@@ -31,9 +32,40 @@ MEDIAN_DEVIATION_VARIANCE = 2.72
 OTHERS_SHARE = 0.05
 
 
-def judging_dimension(
-    X: Array, kept: Array, k: int, count: int, columns: Array | None = None, axes: Array | None = None
-) -> int:
+@dataclass(frozen=True)
+class Columns:
+    """Columns that tell what noise is; rows may be coordinates in a span of theirs.
+
+    Attributes
+    ----------
+    rows : Rows
+        The rows in their columns.
+    directions : callable
+        From directions of the span, as columns, to those of the data.
+    live : ndarray of bool of shape (d,)
+        The columns that judge.
+    """
+
+    rows: Rows
+    directions: Lift
+    live: Array
+
+    @classmethod
+    def of(cls, rows: Rows, directions: Lift, muted: Array | np.bool_ = np.False_) -> Columns:
+        """Those that vary and are not muted."""
+        return cls(rows, directions, columns_that_vary(rows.gather_rows(np.arange(rows.shape[0]))) & ~muted)
+
+    def values(self, index: Array) -> Array:
+        """Some of the rows."""
+        A = self.rows.gather_rows(index)
+        return A if self.live.all() else A[:, self.live]
+
+    def shares(self, W: Array) -> Array:
+        """What each column is of the unit directions W of the span."""
+        return np.asarray(self.directions(W)[self.live] ** 2)
+
+
+def judging_dimension(X: Array, kept: Array, k: int, count: int, columns: Columns | None = None) -> int:
     """Dimension at which rows are judged: k, or more where most rows have more in common.
 
     With fewer components than the data have, what is left of the others hides
@@ -52,21 +84,19 @@ def judging_dimension(
         The rows, or their coordinates in a span.
     kept : ndarray of int of shape (m,)
     k, count : int
-    columns : ndarray of shape (m, d) or None
-        In a span, the rows kept.
-    axes : ndarray of shape (d, p) or None
-        In a span, its axes.
+    columns : Columns or None
+        Where X are coordinates.
     """
     A = X - X[kept].mean(axis=0)
     near = A[kept]
-    whole = near if columns is None else columns
+    whole = near if columns is None else columns.values(kept)
     m, d = whole.shape
     most = most_axes(m, d)
     if k >= most:
         return k
     variances, W = row_axes(near / np.sqrt(m - 1), most)
-    noise, q = noise_variance(near if columns is None else columns[subsample(m, NOISE_ROWS)], k), k
-    shares = (W if axes is None else axes @ W) ** 2  # of the columns in the axes
+    noise, q = noise_variance(near if columns is None else whole[subsample(m, NOISE_ROWS)], k), k
+    shares = W**2 if columns is None else columns.shares(W)  # of the columns in the axes
     mean = whole.mean(axis=0)
     own = (np.einsum("ij,ij->j", whole, whole) - m * mean**2) / (m - 1)
     alone, left = own - shares[:, :k] @ variances[:k], 1 - shares[:, :k].sum(axis=1)
@@ -164,16 +194,21 @@ def room_beyond(plane: Plane, k: int, scores: Array) -> float:
     return size * (dof + 2.0 * (float(chdtri(dof, 0.0025)) - dof))
 
 
+def columns_that_vary(X: Array) -> Array:
+    """Mask of the columns with more than one value: a dead channel does not tell how much noise there is."""
+    return np.asarray((X[0] != X).any(axis=0))
+
+
 def discrete_columns(rows: Rows) -> Array:
     """Mask of the columns with few values, one of which more than half of the rows share.
 
     Such a column, a 0/1 one for instance, has no scale by which another value
     were far out, and a subspace that most rows lie in exactly. Values that
     occur once do not count beside very few others: bad rows may have any.
-    At most half of the columns, else none: the data are what they are then.
+    At most half of the columns that vary, else none: the data are what they are then.
     """
     n, d = rows.shape
-    muted, most = np.zeros(d, dtype=bool), int(min(10, n / 4))
+    muted, most, constant = np.zeros(d, dtype=bool), int(min(10, n / 4)), 0
     # A value of half of the rows is many times among the first ones; most columns hardly repeat any there.
     first = rows.gather_rows(np.arange(min(n, 5 * most)))
     few = np.flatnonzero(_n_distinct(first) <= 0.75 * len(first))
@@ -186,8 +221,9 @@ def discrete_columns(rows: Rows) -> Array:
         if len(counts) > most:  # many values of which hardly any occurs twice
             counts, some = counts[counts > 1], most // 2
         main = counts.max(initial=0)
+        constant += int(main == n)
         muted[j] = len(counts) <= some and 2 * main > n and counts.sum() - main >= OTHERS_SHARE * n
-    return muted if 2 * muted.sum() <= d else np.zeros(d, dtype=bool)
+    return muted if 2 * muted.sum() <= d - constant else np.zeros(d, dtype=bool)
 
 
 def _n_distinct(X: Array) -> Array:

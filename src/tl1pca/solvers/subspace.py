@@ -20,18 +20,20 @@ from .._arrays import cast, double, namespace, to_numpy
 from .._flags import Cutoffs
 from .._progress import report_iteration
 from ..objectives import ResidualScale
-from ..rows import Rows
+from ..rows import Lift, Rows
 from ..statistics import effective_dimension, subsample
 from .concentration import mask_of, nearest_majority, start_rows
 from .groups import dimension_of_groups
 from .judging import (
+    Columns,
+    columns_that_vary,
     discrete_columns,
     judging_dimension,
     most_axes,
     others_share_an_axis,
     room_beyond,
 )
-from .leading_span import NOISE_ROWS, Span, leading_span
+from .leading_span import NOISE_ROWS, leading_span
 from .outlyingness import canonical_order, least_outlying
 from .plane import Plane, fit_limit, free_distances, plane_distances, row_cutoffs, weighted_plane
 
@@ -103,7 +105,7 @@ def fit_subspace(
     n_directions: int,
     reweight: bool,
     rng: np.random.RandomState,
-    row_space: bool = False,
+    row_space: tuple[Rows, Lift] | None = None,
     judge_beyond: bool = True,
 ) -> SubspaceFit:
     """Robust subspace of the rows.
@@ -121,9 +123,9 @@ def fit_subspace(
         As in `TL1SubspacePCA`.
     rng : RandomState
         Draws rows for the start where there are too many.
-    row_space : bool, default=False
-        Whether the columns are coordinates of the row space, where a column
-        of few values means nothing.
+    row_space : Rows and a callable, or None
+        Where the rows are coordinates in their row space, which mean nothing by
+        themselves: the rows as they were, and the way of directions to them.
     judge_beyond : bool
         Whether rows may be judged at more dimensions than the components have,
         and not only where groups that are alike take them up.
@@ -137,11 +139,18 @@ def fit_subspace(
     m, count, whole = len(index), subset_size(n, breakdown), n == len(index)
     few, seen = subset_size(m, breakdown), rows.subset_float64(index)
     tol = rounding_length(seen, few)
-    muted = np.zeros(d, dtype=bool) if row_space else discrete_columns(seen)
+    muted = discrete_columns(seen) if row_space is None else np.zeros(d, dtype=bool)
     span = leading_span(seen, muted, n_components if reweight else 1.0)
     sample, masked = span.rows, span.muted
     X = sample.gather_rows(np.arange(m))
     X[:, masked] = 0.0
+    columns, judged = None, X
+    if row_space is not None:
+        columns = Columns.of(row_space[0].subset_float64(index), row_space[1])
+    elif span.axes is not None:
+        columns = Columns.of(seen, span.directions, muted)
+    elif not (live := columns_that_vary(X)).all():
+        judged = X[:, live]
     order, groups = least_outlying(X, few, n_directions, tol)
     if isinstance(n_components, int):
         k = min(n_components, m, d)
@@ -149,9 +158,11 @@ def fit_subspace(
         spectrum = weighted_plane(sample, mask_of(sample, order[:few]), min(m, d))
         k = reach_share(spectrum.variances, spectrum.total_variance, n_components)
     inner = min(k, d - int(muted.sum()))
-    dimension = partial(_dimension, X, seen, span, muted, inner, few, order, groups, judge_beyond)
+    dimension = partial(_dimension, judged, columns, inner, few, order, groups, judge_beyond)
     apart = dimension(mask_of(sample, start_rows(order, few, inner))) if groups else inner
-    found, q = concentrated(sample, order, inner, few, masked, tol, dimension, apart, judge_beyond)
+    # Of few rows of many columns a foreign line would be taken for an axis.
+    shown = partial(_others_show, judged, tol) if judge_beyond and row_space is None else None
+    found, q = concentrated(sample, order, inner, few, masked, tol, dimension, apart, shown)
     plane, weights, path, converged = tl1_steps(sample, found.keep, q, masked, tol)
     balls: tuple[Ball, ...] = ()
     if reweight:
@@ -225,9 +236,7 @@ def reach_share(variances: Array, total: float, n_components: int | float) -> in
 
 def _dimension(
     X: Array,
-    seen: Rows,
-    span: Span,
-    muted: Array,
+    columns: Columns | None,
     k: int,
     count: int,
     order: Array,
@@ -235,20 +244,13 @@ def _dimension(
     beyond: bool,
     keep: Any,
 ) -> int:
-    """`judging_dimension` of the columns that judge, by those rows kept that no gap separates.
+    """`judging_dimension` by those rows kept that no gap separates.
 
     Or more, where groups need more; only they where rows are not judged `beyond` the components.
     """
-    live = slice(None) if not muted.any() else ~muted  # a slice copies nothing
     kept = np.sort(order[to_numpy(keep)[order] > 0])
-    if not beyond:
-        q = k
-    elif span.axes is None:
-        q = judging_dimension(X[:, live], kept, k, count)
-    else:
-        q = judging_dimension(X, kept, k, count, seen.gather_rows(kept)[:, live], span.axes[live])
-    judging = X[:, live] if span.axes is None else X
-    return max(q, dimension_of_groups(judging, kept, groups, k)) if groups else q
+    q = judging_dimension(X, kept, k, count, columns) if beyond else k
+    return max(q, dimension_of_groups(X, kept, groups, k)) if groups else q
 
 
 def concentrated(
@@ -260,30 +262,18 @@ def concentrated(
     tol: float,
     dimension: Callable[[Any], int],
     least: int,
-    beyond: bool,
+    shown: Callable[[RowAssessment, int], bool] | None,
 ) -> tuple[RowAssessment, int]:
     """Rows within the limit of a concentrated plane of k dimensions, or as many as these rows have in common.
 
     First the nearest rows say how many, which are hardly bad ones, then all
     rows within the limit: the nearest ones are short on just the axes that the
     plane lacks. `least` axes are needed to begin with: fewer would leave out a group.
-    In the end the rows off the plane may show one more, see `others_share_an_axis`, where rows
-    are judged `beyond` the components.
+    In the end the rows off the plane may have `shown` one more, see `others_share_an_axis`.
     """
 
     def within(q: int, keep: Any) -> RowAssessment:
         return assess(sample, weighted_plane(sample, keep, q, muted), k, keep, count, tol)
-
-    def shown(found: RowAssessment) -> bool:
-        near = to_numpy(found.keep) > 0
-        few = (~near).sum() < GROUP_SHARE * len(near)
-        if few or q >= most_axes(found.plane.n_fit, sample.shape[1] - int(muted.sum())):
-            return False
-        kept, others = (
-            sample.gather_rows(index[subsample(len(index), most)])
-            for index, most in ((np.flatnonzero(near), NOISE_ROWS), (np.flatnonzero(~near), OTHERS))
-        )
-        return others_share_an_axis(kept[:, ~muted], others[:, ~muted], q, tol)
 
     keep, q = nearest_majority(sample, order, least, count, muted, tol), least
     more, found = dimension(keep), None
@@ -292,9 +282,22 @@ def concentrated(
             q, keep = more, nearest_majority(sample, order, more, count, muted, tol)
         found = within(q, keep)
         more = dimension(found.keep)
-        if beyond and more <= q and shown(found):
+        if more <= q and shown is not None and shown(found, q):
             more = q + 1
     return found, q
+
+
+def _others_show(X: Array, tol: float, found: RowAssessment, q: int) -> bool:
+    """Whether the rows off a plane show one more axis."""
+    near = to_numpy(found.keep) > 0
+    few = (~near).sum() < GROUP_SHARE * len(near)
+    if few or q >= most_axes(found.plane.n_fit, X.shape[1]):
+        return False
+    kept, others = (
+        X[index[subsample(len(index), most)]]
+        for index, most in ((np.flatnonzero(near), NOISE_ROWS), (np.flatnonzero(~near), OTHERS))
+    )
+    return others_share_an_axis(kept, others, q, tol)
 
 
 def reweighted(
