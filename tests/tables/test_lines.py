@@ -135,6 +135,35 @@ def test_a_title_above_a_sheet(tmp_path):
     np.testing.assert_array_equal(table.values, VALUES)
 
 
+@pytest.mark.parametrize(
+    ("groups", "names"),
+    [
+        (["left", "", "", "right", ""], ["a", "b", "c", "d", "e"]),
+        (["", "2019", "", "2020", ""], ["site", "a", "b", "c", "d"]),
+        (["", "left", "", "right", ""], ["", "a", "b", "c", "d"]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["x.csv", "x.xlsx"])
+def test_names_of_groups_of_columns_stand_above_the_names(tmp_path, groups, names, kind):
+    """As merged cells of a spreadsheet come out: the columns were called 'left', 'column 2', ..."""
+    X = np.round(np.random.default_rng(1).normal(size=(9, 4)), 3)
+    rows = [[f"s{i}" if names[0] != "a" else i % 4 + 0.5, *x] for i, x in enumerate(X.tolist())]
+    if kind == "x.xlsx":
+        sheet = hostile_files.xlsx_rows([groups, names, *rows])
+        table = read(tmp_path, hostile_files.xlsx({"s": sheet}), kind)
+    else:
+        table = read(tmp_path, "".join(",".join(map(str, row)) + "\n" for row in [groups, names, *rows]))
+    assert table.columns == tuple(names[names[0] != "a" :])
+    np.testing.assert_array_equal(table.values[:, -4:], X)
+    assert len(table.values) == len(X)
+    assert any("above the table" in note for note in table.notes)
+
+
+def test_units_below_a_header_with_gaps_are_no_names(tmp_path):
+    table = read(tmp_path, "a,b,,\nmm,,s,m\n1,2,3,4\n4,5,6,9\n3,7,1,2\n")
+    assert table.columns == ("a", "b", "column 3", "column 4")
+
+
 @pytest.mark.parametrize("second", [["\u00b0C", "bar", "l/min"], NAMES])
 def test_a_second_line_of_names_or_units_is_one_note(tmp_path, second):
     names, *rows = lines()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from tl1pca.tables import TableError, read_table
+from tl1pca.tables._copies import copied, original
 
 
 def file(folder, text, encoding="utf-8", name="x.csv"):
@@ -211,3 +212,38 @@ def test_signs_beside_numbers_are_left_out(csv):
 @pytest.mark.parametrize("word", ["$", "5 $ 6", "%5", "$$5", "5%%"])
 def test_other_signs_are_no_numbers(csv, word):
     assert np.isnan(csv(f"a,b\n{word},1\n2,2\n3,3\n").values[0, 0])
+
+
+def test_a_mark_that_comes_twice_in_a_number_groups_its_digits(csv):
+    """Whole numbers of some countries were read as thousandths, beside the few from a million on."""
+    table = csv("a;b\n10.650;3\n1.234.567;999\n980;1.200\n")
+    assert table.values.tolist() == [[10650, 3], [1234567, 999], [980, 1200]]
+    assert csv('a;b\n"10,650";0.5\n"1,234,567";0.25\n').values[:, 0].tolist() == [10650, 1234567]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252"])
+def test_copies_are_written_with_the_decimal_mark_of_the_file(tmp_path, encoding):
+    for text, expected in [
+        ("a;b\n1.234.567;999\n980;1.200\n", [[1234567, 999, 0.125], [980, 1200, 1.5]]),
+        ('a,b\n"1,5",2\n"2,25",3\n', [[1.5, 2, 0.125], [2.25, 3, 1.5]]),
+        ("a;b\n10,650;1.5\n980;2.5\n", [[10650, 1.5, 0.125], [980, 2.5, 1.5]]),
+    ]:
+        source = file(tmp_path, text, encoding)
+        copy, _, _ = copied(original(source, read_table(source)), [1, 2], {"d": [0.125, 1.5]}, None)
+        assert read_table(file(tmp_path, copy, name="copy.csv")).values.tolist() == expected
+
+
+def test_what_windows_has_in_place_of_control_characters(tmp_path):
+    """An export for Excel in Windows-1252: the sign of the euro made text of every amount."""
+    path = file(tmp_path, "Preis;Größe \u2013 neu\n1.250,50 €;3\n980,00 €;4\n", "cp1252")
+    table = read_table(path)
+    assert table.columns == ("Preis", "Größe \u2013 neu")
+    assert table.values[:, 0].tolist() == [1250.5, 980]
+    assert "Not UTF-8: read as Windows-1252 (Latin-1)." in table.notes
+    copy, _, _ = copied(original(path, table), [1, 2], {}, None)
+    assert copy.splitlines()[:2] == ["Preis;Größe \u2013 neu", "1.250,50 €;3"]
+    path.write_bytes(b"a\x81,b\n1,2\n")  # which Windows-1252 does not have
+    table = read_table(path)
+    assert table.columns == ("a\x81", "b")
+    assert table.notes == ("Not UTF-8: read as Latin-1.",)
+    assert copied(original(path, table), [1], {}, None)[0].startswith("a\x81,b")

@@ -133,6 +133,42 @@ def test_a_header_of_years_can_be_said_to_be_one(csv):
     assert csv("1,2\n3,4\n", header=False).notes == ()
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        "2019,2020,2021,2022",
+        "site,2022,2021,2020,2019",
+        "sample," + ",".join(f"{1100 + 0.96 * j:.1f}" for j in range(12)),
+        ",0.5,1.0,1.5,2.0,2.5,3.0,3.5,4.0,4.5,5.0",
+    ],
+)
+def test_numbers_that_go_up_evenly_name_columns(csv, names):
+    """Years and wavelengths were taken for the first row, and for the worst outlier."""
+    n_labels = not names[0].isdigit()
+    X = np.round(np.random.default_rng(1).normal(size=(20, names.count(",") + 1 - n_labels)), 3)
+    rows = "".join(f"{f's{i},' * n_labels}{','.join(map(str, x))}\n" for i, x in enumerate(X.tolist()))
+    table = csv(f"{names}\n{rows}")
+    assert table.columns == tuple(names.split(",")[n_labels:])
+    np.testing.assert_array_equal(table.values, X)
+    assert any("read as names" in note and "--no-header" in note for note in table.notes)
+    assert len(csv(f"{names}\n{rows}", header=False).values) == 21
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1,2,3,4\n2,3,4,5\n9,1,7,2\n",  # another row does it as well
+        "1.5,2.5,3.5,4.5\n2,1,4,1\n",  # no whole numbers, and few
+        "2019,2020,2021\n2,1,4\n",  # fewer still
+        "5,5,5,5\n2,1,4,1\n",
+        "1,2,3,5\n2,1,4,1\n",
+        ",".join(str(j * j) for j in range(1, 13)) + "\n" + ",".join("314159265358") + "\n",
+    ],
+)
+def test_other_numbers_are_data(csv, text):
+    assert len(csv(text).values) == text.count("\n")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
 def test_encodings(csv, encoding):
     table = csv("größe,b\n1,2\n".encode(encoding))

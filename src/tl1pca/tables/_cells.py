@@ -211,6 +211,7 @@ class Cells:
             set_aside=[self._names[j] for j in text],
             notes=notes,
             options=self._options,
+            decimal=self._decimal,
         )
 
     def _notes(self, text: Sequence[int]) -> list[str]:

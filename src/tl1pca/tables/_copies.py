@@ -6,15 +6,15 @@ import csv
 import gzip
 import io
 import os
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from .._files import write_atomically
-from ._lines import SAMPLE_LINES, lines_above, marked_off, split_lines, whole_header
+from ._lines import ENCODINGS, SAMPLE_LINES, lines_above, marked_off, split_lines, whole_header
 from ._read import read_table
 from ._table import DEFAULT_MAX_MEMORY, Table, TableError, listed, numbered, unique_names
 
@@ -29,13 +29,7 @@ class Original:
     names: Sequence[str]
     records: Callable[[], Iterator[Sequence[str]]]  # the rows, from the first on
     delimiter: str = ","
-
-    @property
-    def decimal_comma(self) -> bool:
-        """Whether numbers are written 1,5."""
-        number = re.compile(r"\s*[+-]?\d+,\d+\s*")
-        cells = (cell for row in islice(self.records(), 100) for cell in row)
-        return self.delimiter != "," and any(number.fullmatch(cell) for cell in cells)
+    decimal: str = "."
 
 
 def is_text(path: str | os.PathLike[str]) -> bool:
@@ -84,7 +78,7 @@ def _cells(path: str, content: bytes, delimiters: str, table: Table) -> Original
         if count == len(table.values) and len(names) >= len(table.columns):
             below = (lambda: islice(records(), 1, None)) if table.named else records
             alone = len(names) == 1 and "," in delimiters  # anything separates one column
-            return Original(names, below, "," if alone else delimiter)
+            return Original(names, below, "," if alone else delimiter, table.decimal)
     raise TableError(f"{path}: its lines cannot be copied; convert it to plain CSV first.")
 
 
@@ -108,10 +102,10 @@ def _shape(records: Iterator[Sequence[str]], named: bool) -> tuple[int, Sequence
 def _decoded(content: bytes) -> str:
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return content.decode("utf-16")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
+    for encoding in ENCODINGS:
+        with suppress(UnicodeDecodeError):
+            return content.decode(encoding)
+    raise AssertionError("Latin-1 has a character for every byte")
 
 
 def _written(x: float) -> str:
@@ -136,7 +130,6 @@ def copied(
     """
     place = {number: i for i, number in enumerate(numbers)}
     names = _distinct(more, source.names)
-    comma = source.decimal_comma
     text = io.StringIO()
     writer = csv.writer(text, delimiter=source.delimiter, lineterminator="\n")
     writer.writerow([*source.names, *names])
@@ -145,7 +138,7 @@ def copied(
         i = place.get(number)
         if keep is not None and (i is None or not keep[i]):
             continue
-        fresh = ["" if i is None else _cell(column[i], comma) for column in more.values()]
+        fresh = ["" if i is None else _cell(column[i], source.decimal) for column in more.values()]
         writer.writerow([*cells, *fresh])
         written += 1
     return text.getvalue(), written, number
@@ -163,10 +156,8 @@ def _distinct(names: Mapping[str, Any], taken: Sequence[str]) -> list[str]:
     return found
 
 
-def _cell(value: Any, comma: bool) -> str:
-    if not isinstance(value, float):
-        return str(value)
-    return _written(value).replace(".", ",") if comma else _written(value)
+def _cell(value: Any, decimal: str) -> str:
+    return _written(value).replace(".", decimal) if isinstance(value, float) else str(value)
 
 
 # ------------------------------------------------------------------------------- without rows and cells
@@ -185,7 +176,6 @@ def cleaned(source: Original, rows: Collection[int], cells: Mapping[int, Mapping
     unknown = [name for names in cells.values() for name in names if name not in place]
     if unknown:
         raise TableError(f"there is no column {listed(sorted(set(unknown)))}.")
-    comma = source.decimal_comma
     text = io.StringIO()
     writer = csv.writer(text, delimiter=source.delimiter, lineterminator="\n")
     writer.writerow(source.names)
@@ -194,7 +184,7 @@ def cleaned(source: Original, rows: Collection[int], cells: Mapping[int, Mapping
             continue
         fresh = list(record)
         for name, value in cells.get(number, {}).items():
-            fresh[place[name]] = "" if value is None else _cell(float(value), comma)
+            fresh[place[name]] = "" if value is None else _cell(float(value), source.decimal)
         writer.writerow(fresh)
     return text.getvalue()
 

@@ -13,6 +13,10 @@ from ._words import looks_numeric
 
 SAMPLE_LINES = 100  # by which the layout is judged
 
+#: Tried in this order for text that does not begin with the mark of UTF-16. Windows-1252 is Latin-1 with
+#: letters, dashes and the sign of the euro in place of control characters; only five bytes are none of these.
+ENCODINGS = {"utf-8-sig": "UTF-8", "cp1252": "Windows-1252 (Latin-1)", "latin-1": "Latin-1"}
+
 Record = tuple[int, Sequence[str]]  # with the line in which it ends
 
 _SEPARATOR_LINE = re.compile(r"sep=.\s*", re.IGNORECASE)  # written for Excel, and by it
@@ -83,7 +87,9 @@ def first_of_table(records: Sequence[Record], comments: Sequence[bool]) -> int:
     def is_above(i: int) -> bool:
         record = records[i][1]
         title = _filled(record) <= 1 and not any(map(looks_numeric, record))
-        return comments[i] or len(record) < width or title
+        return (
+            comments[i] or len(record) < width or title or _names_groups([r for _, r in records[i : i + 3]])
+        )
 
     begin = 0
     while begin < len(records) - 1 and is_above(begin):
@@ -97,6 +103,16 @@ def first_of_table(records: Sequence[Record], comments: Sequence[bool]) -> int:
 
 def _filled(record: Sequence[str]) -> int:
     return sum(1 for cell in record if cell.strip())
+
+
+def _names_groups(records: Sequence[Sequence[str]]) -> bool:
+    """Whether the first record names groups of columns, as merged cells do, the second one the columns."""
+    if len(records) < 3 or len({len(record) for record in records}) > 1:
+        return False
+    groups, names, row = (record[1:] for record in records)  # the first column may have no name
+    gaps = len(groups) - _filled(groups)
+    words = _filled(names) == len(names) and not any(map(looks_numeric, names))
+    return gaps >= 2 and 2 * gaps >= len(groups) and words and any(map(looks_numeric, row))
 
 
 def said_of(above: Sequence[str]) -> str:

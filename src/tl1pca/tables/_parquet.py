@@ -53,6 +53,8 @@ def read_parquet(stream: BinaryIO, options: Options) -> Table:
         notes += [f"Set aside columns that are not numbers: {listed(aside)}."] if aside else []
         if not wanted:
             raise TableError(" ".join(["holds no column of numbers.", *notes]))
+        if not rows:  # nor does Arrow begin to read, which may abort a process that ends at once
+            raise TableError("holds no rows.")
         values, labels = _decode(stream, rows, wanted, label, options)
     return assemble(values, wanted, named=True, labels=labels, set_aside=aside, notes=notes, options=options)
 

@@ -98,7 +98,8 @@ def read_table(
         Which array of an .npz or .mat file. By default the only matrix.
     header : bool, optional
         Whether the first line of a text file names the columns. By default,
-        it does where it holds text above numbers.
+        it does where it holds text above numbers, or numbers that go up evenly
+        as no other line does (years, wavelengths).
     decimal : {".", ","}, optional
         Decimal mark of a text file. By default the one that its first lines
         speak for. The other one is taken for a thousands separator where it

@@ -72,6 +72,8 @@ class Table:
         Names of the columns that are not used.
     notes : tuple of str
         What a user should know about how the file was read.
+    decimal : str
+        Decimal mark of the numbers in a text file, "." or ",".
     """
 
     values: Array
@@ -81,6 +83,7 @@ class Table:
     labels: tuple[str, ...] | None = None
     set_aside: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    decimal: str = "."
 
     def missing(self) -> dict[str, int]:
         """Number of missing values of each column that has some."""
@@ -147,6 +150,7 @@ def assemble(
     set_aside: Sequence[str] = (),
     notes: Sequence[str] = (),
     options: Options | None = None,
+    decimal: str = ".",
 ) -> Table:
     """The table of what a reader found, once it is clear that it can be used."""
     said = list(notes)
@@ -178,6 +182,7 @@ def assemble(
         None if labels is None else tuple(labels),
         tuple(aside),
         tuple(said),
+        decimal,
     )
 
 

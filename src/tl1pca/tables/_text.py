@@ -7,7 +7,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow as pa
 from . import _regular
 from ._cells import NAME_OVERHEAD, Cells, Layout
 from ._lines import (
+    ENCODINGS,
     SAMPLE_LINES,
     Record,
     is_even,
@@ -37,13 +38,15 @@ from ._table import (
     size,
     unique_names,
 )
-from ._words import decimal_mark, is_missing, looks_numeric
+from ._words import decimal_mark, is_missing, looks_numeric, number
 
 #: Tried in this order, because commas are decimal marks in files separated otherwise.
 DELIMITERS = "\t;|,"
 
 SAMPLE_SIZE = 1 << 20  # characters by which the layout is judged
 BLOCK_SIZE = 1 << 20  # characters that are held as text at a time
+FEWEST_STEPS = 4  # numbers that go up by one and the same whole number are names from there on
+MANY_STEPS = 10  # from there on any that go up about evenly
 
 
 def read_csv(stream: BinaryIO, options: Options) -> Table:
@@ -64,11 +67,11 @@ def read_txt(stream: BinaryIO, options: Options) -> Table:
 def _decoded(stream: BinaryIO, options: Options, delimiters: str) -> Table:
     start = stream.read(2)
     wide = start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    for encoding in ("utf-16",) if wide else ("utf-8-sig", "latin-1"):
+    for encoding, name in {"utf-16": "UTF-16"}.items() if wide else ENCODINGS.items():
         stream.seek(0)
         text = io.TextIOWrapper(stream, encoding=encoding, newline="")
         try:
-            notes = ["Not UTF-8: read as Latin-1."] if encoding == "latin-1" else []
+            notes = [] if name.startswith("UTF") else [f"Not UTF-8: read as {name}."]
             return _parse(text, options, delimiters, notes, stream if encoding == "utf-8-sig" else None)
         except UnicodeError:
             continue
@@ -88,21 +91,21 @@ class _Lines:
         self.record = 0  # characters since the last record ended
 
     def __iter__(self) -> Iterator[str]:
-        for number, line in enumerate(iter(partial(self._text.readline, self._longest), ""), start=1):
+        for at, line in enumerate(iter(partial(self._text.readline, self._longest), ""), start=1):
             if len(line) == self._longest and line[-1] not in "\r\n":
                 raise TableError(
-                    f"line {number} is longer than {size(self._longest)}: this is no table, or one too wide "
+                    f"line {at} is longer than {size(self._longest)}: this is no table, or one too wide "
                     "for the limit (max_memory; --max-memory on the command line)."
                 )
             if "\0" in line:
                 raise TableError(
-                    f"line {number} holds a NUL character: this is not text (or UTF-16 without its mark)."
+                    f"line {at} holds a NUL character: this is not text (or UTF-16 without its mark)."
                 )
             self.length += len(line)
             self.record += len(line)
             if self.record > 2 * self._longest:
                 raise TableError(
-                    f"a row that goes on in line {number} is longer than {size(self._longest)}; "
+                    f"a row that goes on in line {at} is longer than {size(self._longest)}; "
                     'is a quotation mark (") not closed?'
                 )
             yield line
@@ -168,7 +171,14 @@ def layout_of(
     check_size(width * NAME_OVERHEAD, options, f"a line of {width:,} fields")
     header = options.header
     if header is None:
-        header = len(first[0][1]) < width or has_header([record for _, record in first])
+        records = [record for _, record in first]
+        header = len(first[0][1]) < width or has_header(records)
+        if not header and (axis := counted_header(records)):
+            header = True
+            notes.append(
+                f"The first line was read as names, as its numbers go up evenly ({listed(axis, 3)}). "
+                "--no-header reads it as data."
+            )
     below = [(line, record) for line, record in first[header:] if len(record) == width]
     decimal = options.decimal
     if decimal is None:
@@ -247,6 +257,36 @@ def has_header(records: Sequence[Sequence[str]]) -> bool:
     if not numeric:
         return not any(looks_numeric(cell) for cell in records[0])
     return any(not looks_numeric(records[0][j]) and not is_missing(records[0][j]) for j in numeric)
+
+
+def counted_header(records: Sequence[Sequence[str]]) -> Sequence[str]:
+    """The numbers of a first record that name columns: years, wavelengths, days; none if they do not.
+
+    They go up (or down) evenly, and no record below does.
+
+    Examples
+    --------
+    >>> counted_header([["site", "2019", "2020", "2021", "2022"], ["a", "3", "1", "4", "1"]])
+    ['2019', '2020', '2021', '2022']
+    """
+    below = [record for record in records[1:] if len(record) == len(records[0])]
+    numeric = [j for j in range(len(records[0])) if _mostly_numbers([record[j] for record in below])]
+    first, *others = ([record[j] for j in numeric] for record in [records[0], *below])
+    return first if _is_even_scale(first) and not any(map(_is_even_scale, others)) else []
+
+
+def _is_even_scale(cells: Sequence[str]) -> bool:
+    """Numbers with equal steps, or at least ten with steps that differ by no more than a factor of two."""
+    if len(cells) < FEWEST_STEPS or not all(map(looks_numeric, cells)):
+        return False
+    mark = decimal_mark(list(cells))
+    values = [number(cell, mark) for cell in cells]
+    steps = [b - a for a, b in pairwise(values)]
+    if all(value.is_integer() for value in values) and steps[0] and set(steps) == {steps[0]}:
+        return True
+    sizes = [abs(step) for step in steps]
+    same_way = all(step > 0 for step in steps) or all(step < 0 for step in steps)
+    return len(cells) >= MANY_STEPS and same_way and max(sizes) <= 2 * min(sizes)
 
 
 def _mostly_numbers(cells: Sequence[str]) -> bool:

@@ -116,7 +116,13 @@ def decimal_mark(cells: list[str]) -> str:
     """The decimal mark that some cells speak for.
 
     A comma, if one of them has a comma that cannot group digits in threes,
-    and none a point that cannot.
+    and none a point that cannot. A mark that comes twice in a number groups
+    its digits, so it speaks for the other one.
+
+    Examples
+    --------
+    >>> decimal_mark(["12.500", "1.012.500"]), decimal_mark(["12.500", "980"])
+    (',', '.')
     """
     commas = points = 0
     for cell in cells:
@@ -124,7 +130,7 @@ def decimal_mark(cells: list[str]) -> str:
         if "," not in text and "." not in text:
             continue
         both = GROUPED.fullmatch(text)
-        if both is not None and both["mark"] in ".," and both["rest"]:
+        if both is not None and both["mark"] in ".," and (both["rest"] or text.count(both["mark"]) > 1):
             commas, points = commas + (both["mark"] == "."), points + (both["mark"] == ",")
         elif both is None and (one := ONE_MARK.fullmatch(text)):
             commas, points = commas + (one["mark"] == ","), points + (one["mark"] == ".")
