@@ -71,10 +71,13 @@ def test_with_few_rows_for_an_axis_the_limit_decides():
 
 
 def test_heavy_tails_do_not_leave_too_few():
-    X = np.random.default_rng(1).standard_cauchy(size=(60, 12))
+    """Where most rows are asked for, the main mode of the distances may hold fewer."""
     muted = np.zeros(12, dtype=bool)
-    keep = np.asarray(concentrate(DenseRows(X), np.arange(60), np.arange(54), 11, 54, muted, 0.0)[0])
-    assert keep.sum() >= 54
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 12)) * np.exp(2 * rng.normal(size=(60, 1)))
+        keep = concentrate(DenseRows(X), np.arange(60), np.arange(54), 11, 54, muted, 0.0)[0]
+        assert np.asarray(keep).sum() >= 54
 
 
 def nearest(X, order, q=3):

@@ -48,6 +48,7 @@ def test_of_three_groups_none_is_bad():
         ([[6, 0], [-6, 0], [0, 25]], [60, 60, 60], False),  # 25.7
         ([[6, 0], [-6, 0], [0, 20]], [70, 70, 40], True),
         ([[6, 0], [-6, 0], [0, 20]], [80, 80, 30], False),
+        ([[6, 0], [-6, 0], [0, 20]], [80, 50, 30], True),  # half as large as the smaller of the others
         ([[6, 0], [-6, 0], [0, 20]], [120, 50, 50], False),  # most rows are one group
     ],
 )

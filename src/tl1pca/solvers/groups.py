@@ -35,9 +35,9 @@ def groups_alike(
 
     Gaps part the rows kept, and those put aside. The groups next to each
     other that make up a majority say how far apart groups are; one more is
-    like them if no other is twice as large, it is not twice as wide as one of
-    them nor half as wide, and no more than twice as far from the next one as
-    they are. Far is what is off the plane that rows have about their own
+    like them if it is at least half as large as the smallest of them, not twice
+    as wide as one of them nor half as wide, and no more than twice as far from
+    the next one as they are. Far is what is off the plane that rows have about their own
     group: groups that lie apart in it say nothing of others that are off it.
 
     Parameters
