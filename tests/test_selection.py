@@ -10,7 +10,7 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 import tl1pca
 from tl1pca import L1ReconstructionPCA, TL1CellPCA, TL1SubspacePCA, select_n_components
 from tl1pca.datasets import make_contaminated
-from tl1pca.selection import trusted_rows
+from tl1pca.selection import METHODS, trusted_rows
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,14 @@ def test_noise_and_constants_have_one_component(estimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             assert 1 <= clone(estimator).fit(rows).n_components_ <= 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("shape", [(80, 6), (20, 40), (6, 2)])
+def test_tables_without_any_component_have_one_by_either_method(shape, method):
+    """A fit needs one."""
+    for X in (np.random.default_rng(0).normal(size=shape), np.ones(shape)):
+        assert select_n_components(X, method=method).n_components == 1
 
 
 def test_pipelines_are_judged_after_their_first_steps():

@@ -174,8 +174,10 @@ def common(rows: TrustedRows, count: int, folds: Sequence[Fold] | None = None) -
     -------
     int
     """
+    if count < 1:
+        return 0
     n, d = rows.values.shape
-    V = principal_axes(rows.values - rows.values.mean(axis=0), max(count, 1))[1]
+    V = principal_axes(rows.values - rows.values.mean(axis=0), count)[1]
     folds = list(folds_of(rows.values, divided(n), count)) if folds is None else folds
     count = min([count, V.shape[1], *(fold.axes.shape[1] for fold in folds)])
     if count < 1:
