@@ -384,6 +384,19 @@ def test_the_rarer_of_two_values_is_no_tail():
     assert not pca.cell_tails_[:, 5].any()
 
 
+@pytest.mark.parametrize("k", [1, 2])
+def test_neither_the_order_of_columns_nor_what_they_are_counted_from_is_a_matter(k):
+    """As little as degrees of Celsius or Fahrenheit: rounded values are blurred alike in either."""
+    X = load_wine().data
+    pca = TL1CellPCA(k).fit(X)
+    order = np.random.default_rng(0).permutation(13)
+    other = TL1CellPCA(k).fit(X[:, order] * 1.8 + 32.0)
+    np.testing.assert_array_equal(other.cell_flags_, pca.cell_flags_[:, order])
+    np.testing.assert_array_equal(other.flags_, pca.flags_)
+    np.testing.assert_allclose(np.abs(other.components_), np.abs(pca.components_[:, order]), atol=1e-6)
+    np.testing.assert_array_equal(TL1CellPCA(k).fit(X.astype(np.float32)).cell_flags_, pca.cell_flags_)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_table_of_grades(seed):
     """Rows that share grades lie in subspaces of their own, which are no better than others."""

@@ -189,9 +189,12 @@ def test_of_two_values_one_may_be_where_the_other_is_expected(location):
 def test_the_size_of_a_column():
     X = np.array([[1.0, 0.0, 0.0], [-3.0, 0.0, 0.0], [7.0, 5.0, 0.0]])
     mask = np.ones((3, 3), dtype=bool)
-    np.testing.assert_array_equal(find_levels(X, mask).size, [3.0, 5.0, 1.0])
+    levels = find_levels(X, mask)
+    np.testing.assert_array_equal(levels.middle, [1.0, 0.0, 0.0])
+    np.testing.assert_array_equal(levels.size, [4.0, 5.0, 1.0])
     mask[2, 0] = False
-    assert find_levels(X, mask).size[0] == 2.0
+    levels = find_levels(X, mask)
+    assert (levels.middle[0], levels.size[0]) == (-1.0, 2.0)
 
 
 def test_the_blur_does_not_depend_on_units_and_wild_cells_do_not_spoil_it():
@@ -202,10 +205,32 @@ def test_the_blur_does_not_depend_on_units_and_wild_cells_do_not_spoil_it():
     other = X * [1e6, 1.0]
     np.testing.assert_allclose(find_levels(other, mask).blur(other, mask), blur, atol=1e-6)
     np.testing.assert_allclose(np.quantile(blur, [0.1, 0.5, 0.9]), [-0.4, 0.0, 0.4], atol=0.05)
-    X[:3, 0] = 8e3, 1e4, 1e300  # beyond nine times the usual value all are alike
+    X[:3, 0] = 1005.0, 1e4, 1e300  # beyond nine usual distances all are alike
     X[:3, 1] = 1.0
     near, *wild = levels.blur(X, mask)[:3, 0]
     assert near != pytest.approx(wild[0], abs=1e-3)
     assert wild[0] == pytest.approx(wild[1], abs=1e-9)
     X[:2, 0] = -1e4, -1e5
     assert np.ptp(levels.blur(X, mask)[:2]) < 1e-9
+
+
+def test_the_blur_knows_neither_the_order_of_columns_nor_what_they_are_counted_from():
+    X = np.column_stack([rng.integers(1, 6, size=(500, 6)), rng.normal(size=(500, 2))])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    mask, order = ~np.isnan(X), rng.permutation(8)
+    X = np.where(mask, X, 0.0)
+    blur = find_levels(X, mask).blur(X, mask)
+    Y = np.where(mask, 40.0 + 1.8 * X, 0.0)[:, order]
+    other = find_levels(Y, mask[:, order]).blur(Y, mask[:, order])
+    np.testing.assert_allclose(other, 1.8 * blur[:, order[order < 6]], atol=1e-6)
+
+
+def test_rows_of_the_same_few_values_are_blurred_evenly():
+    """Yes and no alone, as often each: rows with as many of either differ."""
+    X = rng.permuted(np.tile([[0.0], [1.0]], (500, 8)), axis=0)
+    mask = np.ones_like(X, dtype=bool)
+    blur = find_levels(X, mask).blur(X, mask)
+    np.testing.assert_allclose(
+        np.quantile(blur, np.linspace(0.1, 0.9, 9)), np.linspace(-0.4, 0.4, 9), atol=0.05
+    )
+    assert len(np.unique(blur[:, 0].round(9))) == len(np.unique(X, axis=0))

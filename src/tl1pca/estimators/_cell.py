@@ -129,6 +129,8 @@ class TL1CellPCA(OutlierPCA):
     -----
     Each column has its own unit: multiplying one by a number multiplies its
     loadings and changes nothing else. Hence it does not turn with rotations.
+    Adding a number to a column moves the mean alone, and up to 2000 rows neither their
+    order nor that of the columns is a matter.
     Rows with fewer than n_components + 1 observed cells take no part in the fit.
 
     Examples

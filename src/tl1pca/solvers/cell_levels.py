@@ -39,14 +39,18 @@ class Levels:
         From one value to the next; 0 where values are hardly ever repeated.
     low, high : ndarray of shape (d,)
         Between them values are too common to be slips; low is above high where nothing is said.
-    size : ndarray of shape (d,)
-        Of the usual value.
+    middle, size : ndarray of shape (d,)
+        Median of the values, and their usual distance from it.
+    place : ndarray of int of shape (d,)
+        Place of every column in an order that the data decide.
     """
 
     step: Array
     low: Array
     high: Array
+    middle: Array
     size: Array
+    place: Array
 
     @property
     def common(self) -> Array:
@@ -66,15 +70,16 @@ class Levels:
     def blur(self, X: Array, mask: Array) -> Array:
         """Where in their step the cells might lie, less its middle: (n, number of columns with steps).
 
-        A draw by the row itself, so that it depends neither on a seed nor on the order of the rows.
+        A draw by the row itself, so that it depends neither on a seed nor on the order of rows and columns
+        nor on what their values are counted from.
         """
         which = np.flatnonzero(self.step)
         if not len(which):
             return np.zeros((len(X), 0))
-        # Fractional parts of multiples of irrational numbers are spread evenly.
-        roots = np.sqrt(np.arange(len(self.size)) + 2.5)
-        row = 1e3 * (np.clip(X / self.size, -9.0, 9.0) @ roots)
-        drawn = np.outer(row, np.sqrt(which + 1.5)) % 1.0 - 0.5
+        # Fractional parts of multiples of irrational numbers are spread evenly; one is added, as they jump at
+        # zero, where a row of middle values would be.
+        row = 30.0 * (1.0 + _from_middle(X, mask, self.middle, self.size) @ np.sqrt(self.place + 2.5))
+        drawn = np.outer(row, np.cbrt(self.place[which] + 2.0)) % 1.0 - 0.5
         return drawn * self.step[which] * mask[:, which]
 
 
@@ -98,10 +103,13 @@ def find_levels(A: Array, mask: Array) -> Levels:
     Levels
     """
     d = A.shape[1]
-    step, low, high, size = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf), np.ones(d)
+    step, low, high = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
+    middle, size = np.zeros(d), np.ones(d)
     for j, seen in enumerate(mask.T):
         x = A[seen, j]
-        size[j] = np.median(np.abs(x)) or np.abs(x).max() or 1.0
+        middle[j] = np.median(x)
+        away = np.abs(x - middle[j])
+        size[j] = np.median(away) or away.max() or 1.0
         values, counts = np.unique(x, return_counts=True)
         if len(values) == 1 or counts[counts > 1].sum() < 0.5 * len(x):
             continue
@@ -115,7 +123,14 @@ def find_levels(A: Array, mask: Array) -> Levels:
         below, above = (_usual_reach(away[away > 0], len(x)) for away in (top - x, x - top))
         if mostly and max(below, above) > 0:
             low[j], high[j] = min(low[j], top - below), max(high[j], top + above)
-    return Levels(step, low, high, size)
+    U = _from_middle(A, mask, middle, size)
+    place = np.argsort(np.argsort(U.T @ (U + U * U).sum(axis=1), kind="stable"))
+    return Levels(step, low, high, middle, size, place)
+
+
+def _from_middle(X: Array, mask: Array, middle: Array, size: Array) -> Array:
+    """Cells in usual distances from the middle of their columns, wild ones cut; missing ones are zero."""
+    return np.where(mask, np.clip((X - middle) / size, -9.0, 9.0), 0.0)
 
 
 def _usual_reach(away: Array, n: int) -> float:
