@@ -121,15 +121,16 @@ def test_a_cluster_among_repaired_rows(seed):
 
 
 def test_explicit_arithmetic(fitted):
-    """Scores solve the least squares with the weights of their own residuals; distances are what is said."""
+    """Scores solve the least squares with the weights of their own residuals, held where there are gaps."""
     pca, X, *_ = fitted
     W, scales, seen = pca.components_, pca.cell_scales_, ~np.isnan(X)
     T = pca.transform(X)
     R = np.where(seen, (X - pca.inverse_transform(T)) / scales, 0.0)
     weights = np.where(seen, 1.0 / (1.0 + (R / 3.75) ** 2) ** 2, 0.0)
     np.testing.assert_allclose(weights, pca.cell_weights_, atol=1e-6)
-    slope = (weights * R / scales) @ W.T
-    np.testing.assert_allclose(slope, 0.0, atol=1e-6 * np.abs(weights * R / scales).sum(axis=1).max())
+    V = pca.cell_components_
+    held = (T @ (W / scales)) @ V.T / pca.cell_variance_ * ~seen.all(axis=1)[:, None]
+    np.testing.assert_allclose((weights * R) @ V.T, held, atol=1e-6 * np.abs(weights * R).sum(axis=1).max())
     sd, _ = diagnostics.distances(X, pca)
     np.testing.assert_allclose(sd, np.sqrt((T**2 / pca.explained_variance_).sum(axis=1)))
     np.testing.assert_array_equal(diagnostics.diagnose(pca, X).flags, pca.flags_)

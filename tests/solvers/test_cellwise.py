@@ -316,6 +316,7 @@ def test_scores_are_settled(held):
     Z, _, V, rng = low_rank(n=60, d=12, k=3)
     Z[rng.uniform(size=Z.shape) < 0.15] += 12.0
     mask = rng.uniform(size=Z.shape) > 0.1
+    mask[::2] = True
     variances = np.array([90.0, 40.0, 2.0])
     plane = CellPlane(np.full(12, 5.0), V, variances)
     cells = Cells(np.where(mask, Z + 5.0, 0.0), mask)
@@ -323,9 +324,8 @@ def test_scores_are_settled(held):
     R = cells.values - 5.0 - U @ V.T
     W = np.where(mask, 1 / (1 + (R / cellwise.CELL_WIDTH) ** 2) ** 2, 0.0)
     slope = (W * R) @ V
-    np.testing.assert_allclose(slope[:, : 3 - held], 0.0, atol=1e-3)
-    if held:
-        np.testing.assert_allclose(slope[:, 2], U[:, 2] / 2.0, atol=1e-3)
+    drawn = U / variances * ((np.arange(3) >= 3 - held) | ~mask.all(axis=1)[:, None])
+    np.testing.assert_allclose(slope, drawn, atol=1e-3)
 
 
 @pytest.mark.parametrize("k", [1, 2, 7, cellwise.FEW, cellwise.FEW + 1])
@@ -344,20 +344,35 @@ def test_scores_of_all_rows_solve_their_own_systems(k, prior):
         np.testing.assert_allclose(A @ u, V.T @ (w * y), atol=1e-9)
 
 
-def test_scores_that_few_cells_say_little_of_are_held():
-    """A row with gaps and at most two cells for each score, and the last scores of all rows."""
-    mask = np.ones((5, 6), dtype=bool)
-    mask[1, 5:], mask[2, 4:], mask[3, 2:], mask[4] = False, False, False, False
+def test_scores_of_rows_with_gaps_are_held():
+    """And the last scores of all rows."""
+    mask = np.ones((4, 6), dtype=bool)
+    mask[1, 5:], mask[2, 3:], mask[3] = False, False, False
     free, held = cellwise.RIDGE, [0.5, 0.25]
     np.testing.assert_allclose(
-        cellwise.held_scores(mask, np.array([2.0, 4.0])), [[free] * 2, [free] * 2, held, held, held]
+        cellwise.held_scores(mask, np.array([2.0, 4.0])), [[free] * 2, held, held, held]
     )
     last = cellwise.held_scores(mask, np.array([2.0, 4.0]), 1)
-    np.testing.assert_allclose(last, [[free, 0.25]] * 3 + [held] * 2)
-    np.testing.assert_allclose(cellwise.held_scores(np.ones((1, 2), dtype=bool), np.ones(2)), [[free] * 2])
+    np.testing.assert_allclose(last, [[free, 0.25]] + [held] * 3)
 
 
-@pytest.mark.parametrize("seen", [2, 3, 4])
+def test_a_bad_cell_does_not_decide_what_no_other_cell_of_its_row_tells():
+    """Two groups of columns: of the second one a single cell is seen, and it is far off."""
+    rng = np.random.default_rng(0)
+    V = np.repeat(np.eye(2), 4, axis=0) / 2.0
+    U = rng.normal(size=(500, 2)) * 8.0
+    Z = U @ V.T + rng.normal(size=(500, 8))
+    mask = np.ones(Z.shape, dtype=bool)
+    mask[:, 5:] = False
+    Z[:, 4] += 150.0
+    plane = CellPlane(np.zeros(8), V, np.full(2, 64.0))
+    found = judge_cells(Cells(np.where(mask, Z, 0.0), mask), plane)
+    assert found.flags[:, 4].mean() > 0.99
+    assert np.abs(found.scores[:, 1]).max() < 8.0
+    assert found.flags[:, :4].mean() < 0.01
+
+
+@pytest.mark.parametrize("seen", [2, 3, 4, 6])
 def test_few_cells_are_not_fitted_by_scores_that_no_row_has(seen):
     """They are expected values, given the cells; the residuals have the variance that leaves them."""
     Z, U, V, rng = low_rank(n=2000, d=8, k=2)

@@ -319,13 +319,12 @@ def _row_scale(cells: Cells, plane: CellPlane, U: Array, rows: Array) -> float:
 def held_scores(mask: Array, variances: Array, held: int = 0) -> Array:
     """What holds the scores of each row in the end: the inverse of their variances, or next to nothing.
 
-    The last `held` scores are always held. So are all scores of a row with gaps that has at most two cells
-    for each, which may hardly say anything of some direction, and would be fitted by scores that no row has.
+    The last `held` scores are always held. So are all scores of a row with gaps, which may hardly say
+    anything of some direction: a single bad cell would decide it, and what is missing would be anywhere.
     """
     prior = np.clip(1.0 / np.maximum(variances, 1e-12), RIDGE, 1e6)
-    seen, k = mask.sum(axis=1), len(variances) - held
-    few = (seen < mask.shape[1]) & (seen <= 2 * k)
-    return np.where(few[:, None] | (np.arange(len(variances)) >= k), prior, RIDGE)
+    gaps, k = mask.sum(axis=1) < mask.shape[1], len(variances) - held
+    return np.where(gaps[:, None] | (np.arange(len(variances)) >= k), prior, RIDGE)
 
 
 def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
