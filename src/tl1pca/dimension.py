@@ -57,7 +57,12 @@ def largest_count(rows: int, columns: int) -> int:
 
 
 def choose_dimension(
-    trusted: Callable[[int], TrustedRows], most: int, *, method: str = "cross-validation", seed: int = 0
+    trusted: Callable[[int], TrustedRows],
+    most: int,
+    *,
+    method: str = "cross-validation",
+    seed: int = 0,
+    first: int = 1,
 ) -> int:
     """The first k whose trusted rows have no more than k components.
 
@@ -70,6 +75,8 @@ def choose_dimension(
     method : {"cross-validation", "parallel"}
     seed : int
         Of the folds and of the null: the same rows have the same answer.
+    first : int
+        Number of components to begin with.
 
     Returns
     -------
@@ -84,7 +91,7 @@ def choose_dimension(
     2
     """
     counted = cache(lambda k: _count(trusted(k), k, most, method, seed))
-    for k in range(1, most):
+    for k in range(first, most):
         here = counted(k)
         if here.count <= k and not _overlooked(here, counted(k + 1), k):
             return max(1, here.count)

@@ -17,29 +17,19 @@ from .._arrays import asarray_like, compat, double, namespace, to_numpy
 from ..rows import Rows, finite_max_abs, mask_missing
 from ..solvers.cell_fit import CellModel, CellSolution, fit_cells
 from ..solvers.cell_rows import Common, row_cutoffs
-from ..solvers.cell_start import RowChoice, start_sample
+from ..solvers.cell_start import start_sample
 from ..solvers.cellwise import CELL_CUTOFF, CellAssessment, CellPlane, Cells, principal_axes
 from ._base import product, signed_rows
 from ._callbacks import reporting_to_callbacks, with_callbacks
 from ._fitted import Fitted, all_or_nothing
 from ._input import is_foreign, open_data, open_new
 from ._prediction import OutlierPCA
-from ._subspace import TL1SubspacePCA
+from ._repaired import RepairedRowsPCA
 
 Array = NDArray[Any]
 
 #: Rows that the start works on; with more of them all rows join at the end.
 START_ROWS = 2000
-
-
-class _RepairedRowsPCA(TL1SubspacePCA):
-    """For rows with predicted cells, which have the vectors that predicted them in common.
-
-    Those of bad rows are among them, so that a judgment at more dimensions
-    than the components have would take a cluster of bad rows for good.
-    """
-
-    _judges_beyond = False
 
 
 class TL1CellPCA(OutlierPCA):
@@ -66,8 +56,8 @@ class TL1CellPCA(OutlierPCA):
     Parameters
     ----------
     n_components : int, float or None, default=None
-        Dimension of the subspace; a share in (0, 1) or None as in
-        `TL1SubspacePCA`, of the variance in units of the columns.
+        Dimension of the subspace; a share in (0, 1) as in `TL1SubspacePCA`, of the variance in units of the
+        columns; None for as many as predict the cells of the rows that a fit with them trusts.
     breakdown : float, default=0.5
         Share of bad rows to withstand, in (0, 0.5].
     max_iter : int, default=500
@@ -155,7 +145,7 @@ class TL1CellPCA(OutlierPCA):
     _rotates = False
     _takes_missing = True
     _minimizes = True
-    _none_keeps = "as many as TL1SubspacePCA chooses for the repaired rows"
+    _none_keeps = "as many as predict the cells of the rows that a fit with them trusts"
     _fitted: ClassVar[dict[str, Fitted]] = {
         "score_distances_": Fitted(shape="n", least=0),
         "orthogonal_distances_": Fitted(shape="n", least=0),
@@ -241,12 +231,9 @@ class TL1CellPCA(OutlierPCA):
         sample = start_sample(mask, max(START_ROWS, min(5 * values.shape[1], 5000)), rng)
         seed = int(rng.randint(2**31 - 1))
 
-        def choose_rows(Y: Array) -> RowChoice:
-            pca = _RepairedRowsPCA(self.n_components, breakdown=self.breakdown, random_state=seed).fit(Y)
-            return RowChoice(pca.mean_, pca.components_.T, pca.weights_ > 0, lambda Z: pca.predict(Z) > 0)
-
+        pca = RepairedRowsPCA(self.n_components, breakdown=self.breakdown, random_state=seed)
         solution = fit_cells(
-            values, mask, sample, k, choose_rows, max_iter=int(self.max_iter), tol=float(self.tol)
+            values, mask, sample, k, pca.choice, max_iter=int(self.max_iter), tol=float(self.tol)
         )
         self._store(solution, mask, exponents, dtype)
         self._warn_rows(mask)
@@ -371,8 +358,8 @@ class TL1CellPCA(OutlierPCA):
     def transform(self, X: ArrayLike) -> Array:
         """Scores of the rows of X by a robust fit of each row, which bad and missing cells cannot decide.
 
-        Those of a row with gaps and at most two cells for each component are drawn to the middle by the
-        variances of the components, and so is what is imputed.
+        Those of a row with gaps are drawn to the middle by the variances of the components, the more so the
+        less its cells say of them, and so is what is imputed.
 
         Parameters
         ----------

@@ -114,7 +114,7 @@ def fit_cells(
     mask: Array,
     sample: Array,
     n_components: int | None,
-    choose_rows: Callable[[Array], RowChoice],
+    choose_rows: Callable[[Array, Array], RowChoice],
     *,
     max_iter: int,
     tol: float,

@@ -330,7 +330,7 @@ def start_cells(
     sample: Array,
     levels: Levels,
     n_components: int | None,
-    choose_rows: Callable[[Array], RowChoice],
+    choose_rows: Callable[[Array, Array], RowChoice],
 ) -> CellStart:
     """Units, plane and rows for the iteration.
 
@@ -348,7 +348,7 @@ def start_cells(
         Common values of the columns.
     n_components : int or None
     choose_rows : callable
-        The rowwise method, for complete rows in units of the columns.
+        The rowwise method: complete rows in units of the noise, and the mask of cells that are not repaired.
 
     Returns
     -------
@@ -368,7 +368,8 @@ def start_cells(
     noise = np.maximum(noise, np.maximum(least / spread, 0.3 * usual_scale(noise)))
     unit = spread * noise
     Y, flags = _repaired(predictor, Z, mask[sample])
-    choice = choose_rows(Y / noise)
+    given = mask[sample] & ~(flags & ~_lost(flags, mask[sample])[:, None])
+    choice = choose_rows(Y / noise, given)
     rows = np.zeros(n, dtype=bool)
     rows[sample] = choice.trusted & ~_lost(flags, mask[sample])
     scores = np.zeros((n, choice.V.shape[1]))
