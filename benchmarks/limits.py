@@ -68,7 +68,7 @@ def own(n, d, seed, unequal):
 
 def judged(sample):
     pca = TL1SubspacePCA(K, random_state=0).fit(sample.X)
-    sd, od = distances(sample.new, pca)
+    sd, od = distances(pca, sample.new)
     bounds, today = limits(pca, LEVEL), pca.cutoffs_
     return {
         "score": (sd > bounds.score).mean(),

@@ -21,7 +21,7 @@ X = gaussian(120, 6)
 def test_they_sum_to_the_squared_distances(estimator):
     pca = with_components(estimator, 2).fit(X)
     found = contributions(pca, X)
-    sd, od = distances(X, pca)
+    sd, od = distances(pca, X)
     np.testing.assert_allclose(found.score.sum(axis=1), sd**2, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(found.orthogonal.sum(axis=1), od**2, rtol=1e-10, atol=1e-10)
     assert found.score.shape == found.orthogonal.shape == found.cell.shape == X.shape
@@ -45,7 +45,7 @@ def test_pipelines_speak_of_the_columns_that_were_given(scalers):
     spoiled = frame.copy()
     spoiled.iloc[3, 1] += 12.0 * units[1]
     found = contributions(pipe, spoiled)
-    sd, od = distances(pipe[:-1].transform(spoiled), pipe[-1])
+    sd, od = distances(pipe[-1], pipe[:-1].transform(spoiled))
     np.testing.assert_allclose(found.score.sum(axis=1), sd**2, atol=1e-10)
     np.testing.assert_allclose(found.orthogonal.sum(axis=1), od**2, atol=1e-10)
     assert found.feature_names == list("abcdef")
@@ -64,7 +64,7 @@ def test_pipelines_of_every_estimator_have_the_names_and_units_of_the_table(esti
     pipe = make_pipeline(RobustScaler(), with_components(estimator, 2)).fit(frame)
     found = contributions(pipe, frame)
     inner = pipe[:-1].transform(frame)
-    sd, od = distances(inner, pipe[-1])
+    sd, od = distances(pipe[-1], inner)
     np.testing.assert_allclose(found.score.sum(axis=1), sd**2, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(found.orthogonal.sum(axis=1), od**2, rtol=1e-10, atol=1e-10)
     assert found.feature_names == list(frame.columns)
@@ -83,7 +83,7 @@ def test_what_has_no_components_in_the_columns_says_so(estimator):
 
 def test_steps_that_mix_the_columns_are_refused():
     pipe = make_pipeline(PCA(4), PCA(2)).fit(X)
-    with pytest.raises(ValueError, match="turn 6 columns into 4"):
+    with pytest.raises(ValueError, match="make 4 columns of their own out of 6"):
         contributions(pipe, X)
 
 
@@ -111,7 +111,7 @@ def test_a_repaired_cell_adds_nothing_and_is_smeared_over_no_other():
     X[5, 1] = np.nan
     repaired = TL1CellPCA(2).fit(X)
     found = contributions(repaired, X)
-    sd, od = distances(X, repaired)
+    sd, od = distances(repaired, X)
     np.testing.assert_allclose(found.score.sum(axis=1), sd**2, rtol=1e-10)
     np.testing.assert_allclose(found.orthogonal.sum(axis=1), od**2, rtol=1e-10)
     np.testing.assert_allclose(found.cell, repaired.cell_residuals(X))
@@ -133,7 +133,7 @@ def test_missing_cells_are_those_of_the_fit():
     X[4, 2] = np.nan
     pca = L1ReconstructionPCA(2).fit(X)
     found = contributions(pca, X)
-    np.testing.assert_allclose(found.orthogonal.sum(axis=1), distances(X, pca)[1] ** 2, atol=1e-10)
+    np.testing.assert_allclose(found.orthogonal.sum(axis=1), distances(pca, X)[1] ** 2, atol=1e-10)
     assert found.orthogonal[4, 2] == pytest.approx(0.0, abs=1e-20)
 
 

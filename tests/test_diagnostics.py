@@ -49,7 +49,7 @@ def test_the_same_diagnostics_for_every_estimator(estimator):
 
 def test_oblique_components():
     pca = SparseLpPCA(2, n_nonzero=2).fit(X)
-    sd, od = distances(X, pca)
+    sd, od = distances(pca, X)
     rest = X - pca.inverse_transform(pca.transform(X))
     np.testing.assert_allclose(od, np.linalg.norm(rest, axis=1))
     assert np.isfinite(sd).all()
@@ -84,8 +84,8 @@ def test_principal_angles_against_scipy_and_for_tiny_angles():
 def test_blocks_of_rows_do_not_matter():
     wide = np.random.default_rng(1).normal(size=(700, 900))
     pca = PCA(3).fit(wide)
-    sd, od = distances(wide, pca)
-    again = [np.concatenate(part) for part in zip(*(distances(wide[i::7], pca) for i in range(7)))]
+    sd, od = distances(pca, wide)
+    again = [np.concatenate(part) for part in zip(*(distances(pca, wide[i::7]) for i in range(7)))]
     order = np.concatenate([np.arange(700)[i::7] for i in range(7)])
     np.testing.assert_allclose(sd[order], again[0])
     np.testing.assert_allclose(od[order], again[1])

@@ -35,7 +35,7 @@ def test_new_clean_rows_exceed_the_limits_as_often_as_they_say(n, d, unequal):
         X, _, new = draw(n, d, seed, unequal=unequal)
         pca = TL1SubspacePCA(3, random_state=0).fit(X)
         bounds = limits(pca, 0.99)
-        sd, od = distances(new, pca)
+        sd, od = distances(pca, new)
         shares.append(((sd > bounds.score).mean(), (od > orthogonal_limit(sd, bounds)).mean()))
     score, orthogonal = 100 * np.mean(shares, axis=0)
     assert 0.4 < score < 1.6
@@ -89,7 +89,7 @@ def test_other_estimators_need_the_training_rows():
     for pca in (TL1PCA(2, a=1.0).fit(X), PCA(2).fit(X)):
         with pytest.raises(ValueError, match=f"{type(pca).__name__} keeps no distances"):
             limits(pca)
-        sd, od = distances(X, pca)
+        sd, od = distances(pca, X)
         bounds = limits(pca, 0.975, X=X)
         assert (sd > bounds.score).mean() < 0.06
         assert 0.0 < (od > bounds.orthogonal).mean() < 0.06

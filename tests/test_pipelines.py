@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -23,7 +24,16 @@ import tl1pca
 from support import gaussian
 from tl1pca import L1ReconstructionPCA, TL1SubspacePCA, compare
 from tl1pca._pipelines import inner_names
-from tl1pca.diagnostics import diagnose, distances, principal_angles
+from tl1pca.diagnostics import (
+    contributions,
+    diagnose,
+    distances,
+    limits,
+    monitor,
+    principal_angles,
+    rows_behind,
+    suspects,
+)
 from tl1pca.displays import BiplotDisplay, OutlierMapDisplay, ScoreDisplay, ScreeDisplay
 from tl1pca.preprocessing import MADScaler
 from tl1pca.report import render_report
@@ -53,7 +63,7 @@ def test_everything_takes_them_and_speaks_of_the_columns(step, tmp_path):
     alone = diagnose(pipeline[-1], inside)
     found = diagnose(pipeline, FRAME)
     np.testing.assert_array_equal(found.flags, alone.flags)
-    np.testing.assert_array_equal(distances(FRAME, pipeline)[1], alone.orthogonal_distances)
+    np.testing.assert_array_equal(distances(pipeline, FRAME)[1], alone.orthogonal_distances)
 
     known = inner_names(pipeline, NAMES)
     assert set(known) <= set(NAMES)
@@ -187,3 +197,24 @@ def test_elsewhere_the_error_names_what_helps(estimator):
         with pytest.raises(ValueError, match=r"Input X contains NaN.*SimpleImputer.*TL1CellPCA") as error:
             call(holes)
         assert "HistGradientBoosting" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "estimator", [TL1SubspacePCA(2), PCA(2), make_pipeline(MADScaler(), TL1SubspacePCA(2))]
+)
+@pytest.mark.parametrize(
+    "ask",
+    [
+        diagnose,
+        distances,
+        contributions,
+        monitor,
+        lambda estimator, X: limits(estimator),
+        lambda estimator, X: suspects(estimator, X[:1]),
+        lambda estimator, X: rows_behind(estimator, 10),
+        lambda estimator, X: principal_angles(estimator, estimator),
+    ],
+)
+def test_what_is_not_fitted_is_said_to_be(estimator, ask):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        ask(estimator, gaussian(20, 4))

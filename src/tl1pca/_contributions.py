@@ -36,6 +36,7 @@ from ._noise import weighted_dual
 from ._pipelines import (
     check_components,
     feature_names,
+    fitted_end,
     in_given_units,
     inner_rows,
     numbers,
@@ -132,7 +133,7 @@ def contributions(estimator: Any, X: ArrayLike) -> Contributions:
     >>> pca = TL1SubspacePCA(2, random_state=0).fit(X)
     >>> X[0, 7] += 8.0  # one bad cell
     >>> found = contributions(pca, X[:1])
-    >>> bool(np.isclose(found.orthogonal.sum(), distances(X[:1], pca)[1] ** 2))
+    >>> bool(np.isclose(found.orthogonal.sum(), distances(pca, X[:1])[1] ** 2))
     True
     >>> int(np.argmax(np.abs(found.cell)))
     7
@@ -214,7 +215,7 @@ def _limit(d: int, level: float = CELL_LEVEL) -> float:
 
 def _open(estimator: Any, X: ArrayLike) -> tuple[Array, Array, int]:
     """The rows as the last step sees them, and the columns of X behind its columns."""
-    pca, shape = split(estimator)[1], np.shape(X)
+    pca, shape = fitted_end(estimator), np.shape(X)
     check_components(pca, "a contribution")
     if len(shape) != 2:
         raise ValueError(f"X must have rows and columns, got shape {shape}; one row x is x.reshape(1, -1).")

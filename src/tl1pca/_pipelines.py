@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, check_is_fitted
 
 __all__ = [
     "check_columns",
+    "fitted_end",
     "index_labels",
     "inner_names",
     "inner_rows",
@@ -31,6 +32,14 @@ def split(estimator: Any) -> tuple[Pipeline | None, Any]:
     if not isinstance(estimator, Pipeline):
         return None, estimator
     return (estimator[:-1] if len(estimator) > 1 else None), estimator[-1]
+
+
+def fitted_end(estimator: Any) -> Any:
+    """The last step of a pipeline, or the estimator itself; scikit-learn's error where it is not fitted."""
+    pca = split(estimator)[1]
+    if hasattr(pca, "fit"):  # what has no fit has been given its attributes
+        check_is_fitted(pca)
+    return pca
 
 
 def inner_rows(estimator: Any, X: Any) -> Any:
@@ -126,6 +135,8 @@ DATE_TYPES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 def check_columns(X: Any) -> None:
     """Name the columns of a data frame that hold dates or text, and say what to do about them."""
+    if hasattr(X, "collect") and hasattr(X, "lazy"):  # no numbers yet
+        raise TypeError("X is a lazy frame of polars, whose rows are still to be computed: pass X.collect().")
     names, types = getattr(X, "columns", None), getattr(X, "dtypes", None)
     if names is None or types is None:
         return
@@ -192,8 +203,8 @@ def origins(estimator: Any, n_given: int) -> Array:
     seen = np.shape(split(estimator)[1].components_)[1]
     if len(found) != seen:
         raise ValueError(
-            f"The steps before {type(split(estimator)[1]).__name__} turn {n_given} columns into {seen}; "
-            "what a column contributes can be said where they keep the columns, as scalers do."
+            f"The steps before {type(split(estimator)[1]).__name__} make {seen} columns of their own out of "
+            f"{n_given}; what a column contributes can be said where they keep the columns, as scalers do."
         )
     return found
 

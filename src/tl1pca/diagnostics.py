@@ -17,7 +17,7 @@ from . import _limits
 from ._arrays import to_numpy
 from ._contributions import Contributions, RowModel, Suspect, contributions, suspects
 from ._flags import Cutoffs, Flag, cutoffs, excess, flags, orthogonal_limit
-from ._pipelines import inner_rows, numbers, observed_numbers, split
+from ._pipelines import fitted_end, inner_rows, numbers, observed_numbers
 from ._subspace import row_distances
 from .rows import as_predictable
 from .rows.lazy import is_dask
@@ -74,7 +74,7 @@ class Diagnostics:
     flags: Array
 
 
-def distances(X: ArrayLike, fitted: Fitted) -> tuple[Array, Array]:
+def distances(fitted: Fitted, X: ArrayLike) -> tuple[Array, Array]:
     """Score and orthogonal distances of the rows of X to a fitted subspace.
 
     The score distance is sqrt(sum_j t_j^2 / l_j), l_j the variance of score
@@ -86,9 +86,9 @@ def distances(X: ArrayLike, fitted: Fitted) -> tuple[Array, Array]:
 
     Parameters
     ----------
-    X : array-like of shape (n, d)
     fitted : estimator with mean_, components_ and explained_variance_
         Or a pipeline that ends in one.
+    X : array-like of shape (n, d)
 
     Returns
     -------
@@ -99,10 +99,10 @@ def distances(X: ArrayLike, fitted: Fitted) -> tuple[Array, Array]:
     >>> import numpy as np
     >>> from sklearn.decomposition import PCA
     >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [-2.0, 0.0], [0.0, 0.1], [0.0, -0.1]])
-    >>> distances(X, PCA(1).fit(X))[1].round(3).tolist()
+    >>> distances(PCA(1).fit(X), X)[1].round(3).tolist()
     [0.0, 0.0, 0.0, 0.1, 0.1]
     """
-    pca: Any = split(fitted)[1]
+    pca: Any = fitted_end(fitted)
     data = inner_rows(fitted, X)
     if _at_hand(data):
         data = (observed_numbers if hasattr(pca, "_row_distances") else numbers)(pca, data)
@@ -137,8 +137,8 @@ def diagnose(fitted: Fitted, X: ArrayLike) -> Diagnostics:
     >>> bool((found.flags[bad] >= Flag.ORTHOGONAL_OUTLIER).all())
     True
     """
-    pca: Any = split(fitted)[1]
-    sd, od = distances(X, fitted)
+    pca: Any = fitted_end(fitted)
+    sd, od = distances(fitted, X)
     k = len(pca.components_)
     limits = getattr(pca, "cutoffs_", None) or cutoffs(od, k)
     return Diagnostics(sd, od, limits, flags(sd, od, limits))
@@ -183,7 +183,7 @@ def rows_behind(fitted: Any, n_rows: int) -> int:
     -------
     int
     """
-    pca = split(fitted)[1]
+    pca = fitted_end(fitted)
     own = getattr(pca, "cutoffs_", None) is not None and hasattr(pca, "flags_")
     return int(pca.flags_.shape[0]) if own else n_rows
 
@@ -247,7 +247,7 @@ def _bounds(fit: _limits.Training, level: float, kind: str) -> Cutoffs:
 
 def _training(estimator: Any, X: ArrayLike | None) -> _limits.Training:
     """Distances of the training rows and which were in the fit: kept by the estimator, or computed."""
-    pca = split(estimator)[1]
+    pca = fitted_end(estimator)
     variances = to_numpy(getattr(pca, "judging_variance_", pca.explained_variance_)).astype(np.float64)
     kept = [getattr(pca, name, None) for name in ("score_distances_", "orthogonal_distances_", "weights_")]
     if X is None and hasattr(pca, "remembered"):
@@ -343,7 +343,7 @@ def monitor(
     """
     fit = _training(estimator, training)
     inner, outer = (_bounds(fit, share, "new") for share in (1 - 5 * (1 - level), level))
-    sd, od = (to_numpy(part) for part in distances(inner_rows(estimator, X), split(estimator)[1]))
+    sd, od = (to_numpy(part) for part in distances(fitted_end(estimator), inner_rows(estimator, X)))
     near = np.column_stack([sd > inner.score, od > orthogonal_limit(sd, inner)])
     before = np.zeros_like(near)
     before[1:] |= near[:-1]
@@ -370,8 +370,7 @@ def principal_angles(first: ArrayLike, second: ArrayLike) -> Array:
     >>> principal_angles([[1.0, 0.0]], [[1.0, 1.0]]).round(6).tolist()
     [45.0]
     """
-    inner = (split(side)[1] for side in (first, second))
-    A, B = (_row_basis(to_numpy(getattr(side, "components_", side))) for side in inner)
+    A, B = (_row_basis(to_numpy(getattr(fitted_end(side), "components_", side))) for side in (first, second))
     if len(A) < len(B):
         A, B = B, A
     cosines = np.clip(np.linalg.svd(A @ B.T, compute_uv=False), 0.0, 1.0)

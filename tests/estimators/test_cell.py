@@ -131,7 +131,7 @@ def test_explicit_arithmetic(fitted):
     V = pca.cell_components_
     held = (T @ (W / scales)) @ V.T / pca.cell_variance_ * ~seen.all(axis=1)[:, None]
     np.testing.assert_allclose((weights * R) @ V.T, held, atol=1e-6 * np.abs(weights * R).sum(axis=1).max())
-    sd, _ = diagnostics.distances(X, pca)
+    sd, _ = diagnostics.distances(pca, X)
     np.testing.assert_allclose(sd, np.sqrt((T**2 / pca.explained_variance_).sum(axis=1)))
     np.testing.assert_array_equal(diagnostics.diagnose(pca, X).flags, pca.flags_)
 

@@ -1,5 +1,8 @@
 """Masked arrays, dates and sparse data frames: honored, or refused with a reason."""
 
+import re
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from support import COMPOSED, ESTIMATORS, gaussian, name, with_components
-from tl1pca import TL1PCA, LpPCA
+from tl1pca import TL1PCA, LpPCA, TL1SubspacePCA
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
 composed = pytest.mark.parametrize("estimator", COMPOSED, ids=name)
@@ -33,7 +36,7 @@ def test_a_mask_is_not_forgotten(estimator):
         np.testing.assert_array_equal(found.transform(masked), wanted.transform(holes))
         return
     for call in (with_components(estimator, 2).fit, clean.transform, clean.score_samples):
-        with pytest.raises(ValueError, match="masked"):
+        with pytest.raises(ValueError, match=r"masked entries.*TL1CellPCA"):
             call(masked)
 
 
@@ -149,7 +152,16 @@ def test_what_is_composed_takes_the_same_containers(estimator):
     found = clone(estimator).fit(sparse, y).transform(sparse)
     np.testing.assert_allclose(found, clean.transform(X), atol=1e-12)
     for call in (lambda data: clone(estimator).fit(data, y), clean.transform):
-        with pytest.raises(ValueError, match="masked"):
+        with pytest.raises(ValueError, match=r"masked entries.*TL1CellPCA"):
             call(masked)
         with pytest.raises(ValueError, match="dates or times"):
             call(np.column_stack([DATES] * 4))
+
+
+def test_a_lazy_frame_is_to_be_collected():
+    frame = pl.DataFrame({c: gaussian(20, 3)[:, i] for i, c in enumerate("abc")})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TypeError, match=re.escape("X.collect()")):
+            TL1SubspacePCA(1).fit(frame.lazy())
+        assert TL1SubspacePCA(1).fit(frame).n_components_ == 1

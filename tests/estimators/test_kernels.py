@@ -26,7 +26,7 @@ def test_linear_kernel_is_the_plain_method(estimator):
     same_scores(ours.transform(X), plain.transform(X))
     same_scores(ours.transform(NEW), plain.transform(NEW))
     np.testing.assert_allclose(ours.score_samples(NEW), plain.score_samples(NEW), atol=1e-6)
-    np.testing.assert_allclose(ours.distances(NEW)[0], tl1pca.diagnostics.distances(NEW, plain)[0], rtol=1e-5)
+    np.testing.assert_allclose(ours.distances(NEW)[0], tl1pca.diagnostics.distances(plain, NEW)[0], rtol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "cosine"])

@@ -41,7 +41,7 @@ def test_the_answers_of_an_array(fit, form):
         (fit.transform(given), T),
         (fit.inverse_transform(FORMS[form](T)), fit.inverse_transform(T)),
         (fit.score_samples(given), fit.score_samples(X)),
-        *zip(distances(given, fit), distances(X, fit)),
+        *zip(distances(fit, given), distances(fit, X)),
     ]
     for found, right in answers:
         assert isinstance(found, da.Array if form == "dask" else np.ndarray)
@@ -100,7 +100,7 @@ def test_missing_entries_wherever_the_rows_are():
 @pytest.mark.parametrize("form", FORMS)
 def test_distances_to_a_fit_of_scikit_learn(form):
     pca = PCA(2).fit(X)
-    for found, right in zip(distances(FORMS[form](X), pca), distances(X, pca)):
+    for found, right in zip(distances(pca, FORMS[form](X)), distances(pca, X)):
         np.testing.assert_allclose(np.asarray(found), right, atol=1e-9)
 
 

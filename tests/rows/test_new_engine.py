@@ -37,7 +37,7 @@ def test_fit_and_prediction_are_those_of_the_array(rows, estimator, monkeypatch)
     np.testing.assert_allclose(fit.mean_, whole.mean_, atol=1e-6)
     np.testing.assert_allclose(whole.transform(rows), whole.transform(X), atol=1e-10)
     np.testing.assert_allclose(whole.score_samples(rows), whole.score_samples(X), atol=1e-7)
-    np.testing.assert_allclose(distances(rows, whole), distances(X, whole), atol=1e-7)
+    np.testing.assert_allclose(distances(whole, rows), distances(whole, X), atol=1e-7)
 
 
 def test_weights_and_rows_without_any(rows):

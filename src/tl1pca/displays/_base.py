@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from .._pipelines import index_labels, inner_names, inner_rows, numbers, split
+from .._pipelines import fitted_end, index_labels, inner_names, inner_rows, numbers, split
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,9 +95,7 @@ class Prepared:
 
 def fitted(estimator: Any, *needs: str) -> Any:
     """The last step of a pipeline, or the estimator itself; a readable error where it lacks something."""
-    pca = split(estimator)[1]
-    if hasattr(pca, "fit"):  # what has no fit has been given its attributes
-        check_is_fitted(pca)
+    pca = fitted_end(estimator)
     lacking = [need for need in needs if not hasattr(pca, need)]
     if lacking:
         raise TypeError(

@@ -43,8 +43,8 @@ def _unmasked(estimator: Any, X: Any) -> Any:
     if not estimator._takes_missing:
         raise ValueError(
             f"X is a masked array with masked entries, and {type(estimator).__name__} takes complete rows "
-            "only. Leave such rows out, impute the entries, or use L1ReconstructionPCA, which takes "
-            "missing values."
+            "only. Leave such rows out, impute the entries, or use TL1CellPCA, which fits the cells that "
+            "are there."
         )
     return X.astype(np.float32 if X.dtype == np.float32 else np.float64).filled(np.nan)
 

@@ -139,7 +139,7 @@ def written(loaded: Loaded, chosen: Chosen, view: View) -> str:
         *_gaps(settings, loaded, bool(cells)),
         f"X = {'pd.DataFrame(table.values, columns=table.columns)' if table.named else 'table.values'}",
         f"model = {f'make_pipeline({unit}, {method})' if unit else method}.fit(X)",
-        f"found = flags(*distances(X, model), Cutoffs({at}))"
+        f"found = flags(*distances(model, X), Cutoffs({at}))"
         if moved
         else "found = diagnose(model, X).flags",
         'print("Flagged rows:", table.rows[found > 0].tolist())',

@@ -219,12 +219,12 @@ def _aside(rows: Array, values: Array, model: Any, analysis: Analysis, settings:
     scores = np.full((len(rows), len(pca.components_)), np.nan)
     if known.any():
         given = _frame(values[known], getattr(model, "feature_names_in_", None))
-        both[0][:, known] = distances(given, model)
+        both[0][:, known] = distances(model, given)
         scores[known] = model.transform(given)
         if analysis.classical is not None:
             inside = inner_rows(model, given)
             data = pca._repaired(observed_numbers(pca, inside)) if settings.takes_missing else inside
-            both[1][:, known] = distances(np.asarray(data), analysis.classical.pca)
+            both[1][:, known] = distances(analysis.classical.pca, np.asarray(data))
     return Aside(rows, both[0], both[1], scores)
 
 
