@@ -325,6 +325,27 @@ def test_columns_without_noise_and_columns_that_do_not_vary():
     assert np.isfinite(contributions(wide, new).cell).all()
 
 
+@pytest.mark.parametrize("n", [12, 40, 300])
+def test_where_nothing_but_rounding_is_left_all_columns_have_the_same_noise(n):
+    rng = np.random.default_rng(n)
+    plane = rng.normal(size=(n, 2)) @ rng.normal(size=(2, 6))
+    for X, k in ((rng.normal(size=(n, 1)), 1), (rng.normal(size=(n, 3)), 3), (plane, 2)):
+        pca = TL1SubspacePCA(k).fit(X)
+        np.testing.assert_array_equal(pca.noise_ratio_, 1.0)
+        found = contributions(pca, X)
+        assert np.isfinite(found.cell).all()
+        assert np.isfinite(found.expected).all()
+
+
+def test_noise_that_is_small_beside_the_plane_is_seen_all_the_same():
+    """A part in 10^7: the variance off the plane is rounding in the difference of the others."""
+    rng = np.random.default_rng(0)
+    plane, noise = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 6)), rng.normal(size=(300, 6))
+    noise *= [1, 1, 1, 3, 3, 3]
+    much, little = (TL1SubspacePCA(2).fit(plane + size * noise).noise_ratio_ for size in (1e-3, 1e-7))
+    np.testing.assert_allclose(little, much, rtol=0.01)
+
+
 def test_a_row_has_at_most_five_suspects():
     """With more of them it is the row that is bad."""
     wide = np.random.default_rng(1).normal(size=(200, 20))

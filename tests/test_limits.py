@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import tl1pca
-from tl1pca import TL1PCA, TL1SubspacePCA
+from tl1pca import TL1PCA, TL1CellPCA, TL1SubspacePCA
 from tl1pca import _limits as parts
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import diagnose, distances, limits, monitor, orthogonal_limit
@@ -311,6 +311,22 @@ def test_limits_of_planes_that_are_all_but_known():
     outside = parts.orthogonal_limit(fit, noise, 0.95, True)
     assert outside**2 == pytest.approx(0.5 * f.ppf(0.95, 20, 20 * N) * (1 + 1 / N), rel=0.01)
     assert parts.orthogonal_limit(fit, parts.Noise(0.0, 20.0), 0.95, True) == 0.0
+
+
+def test_components_with_next_to_no_variance_beside_the_noise_have_limits():
+    """A table in single precision that has one direction, fitted with as many components as columns."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        pca = TL1CellPCA(8).fit((rng.normal(size=(12, 1)) @ rng.normal(size=(1, 8))).astype(np.float32))
+        for kind in ("new", "training"):
+            found = limits(pca, 0.99, kind)
+            assert 0 < found.score < np.inf
+            assert 0 < found.orthogonal < np.inf
+
+
+@pytest.mark.parametrize("place", [1e-30, 3.0, 1e12, 1e30])
+def test_where_a_function_falls_through_zero(place):
+    assert parts._crossing(lambda c: 1.0 - c / place, 1e-3, 1e4) == pytest.approx(place)
 
 
 def test_scores_of_too_few_rows_or_of_no_variance_have_no_limit():

@@ -13,6 +13,7 @@ The model is a plane with normal scores and normal noise, fitted to n rows:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -230,7 +231,7 @@ def score_limit(fit: Training, noise: Noise, level: float, new: bool) -> float:
     # A sum of squares with unequal variances is close to a chi-square of these degrees of freedom.
     total, squares = shares.sum(axis=1), (shares**2).sum(axis=1)
     size, dof = squares / total, total**2 / squares
-    return float(np.sqrt(brentq(lambda c: float(chdtrc(dof, c / size).mean()) - (1 - level), 0.0, 1e9)))
+    return float(np.sqrt(_crossing(lambda c: float(chdtrc(dof, c / size).mean()) - (1 - level), 0.0, 1e9)))
 
 
 def orthogonal_limit(fit: Training, noise: Noise, level: float, new: bool) -> float:
@@ -254,4 +255,16 @@ def orthogonal_limit(fit: Training, noise: Noise, level: float, new: bool) -> fl
         above = fdtrc(h, h * n, c * longer) if new else chdtrc(h, h * c * longer)
         return float(above.mean()) - (1 - level)
 
-    return float(np.sqrt(noise.mean * brentq(excess, 1e-3, 1e4)))
+    return float(np.sqrt(noise.mean * _crossing(excess, 1e-3, 1e4)))
+
+
+def _crossing(falling: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that falls over all positive numbers is zero: between two of them, or else beyond.
+
+    Beyond where components have next to no variance beside the noise.
+    """
+    while falling(high) > 0:
+        low, high = high, 1e3 * high
+    while falling(low) < 0:
+        low, high = 1e-3 * low, low
+    return float(brentq(falling, low, high))

@@ -282,7 +282,9 @@ def _noise_ratio(residuals: Array, axes: Array, plane: Plane, rounding: float) -
     The plane of n rows is tilted by their noise, which new rows see as more of it.
     """
     n, lost, d = plane.n_fit, 1 + int(plane.live.sum()), axes.shape[1]
-    mean = (plane.total_variance - float(plane.variances.sum())) / max(d - len(plane.variances), 1)
+    # From the residuals: the difference of the variances is rounding where a plane explains nearly all.
+    squares = float(np.square(residuals).sum()) / max(len(residuals), 1)
+    mean = squares * n / (max(n - 1, 1) * max(d - len(plane.variances), 1))
     if mean <= rounding * plane.total_variance or lost >= n:
         return np.ones(d)
     found = column_noise(residuals, axes, 1 - lost / n, rounding * plane.total_variance)
