@@ -7,6 +7,7 @@ from sklearn.decomposition import PCA
 from support import gaussian, subspace_angle
 from tl1pca import TL1SubspacePCA
 from tl1pca.rows import DenseRows
+from tl1pca.solvers.axes import spherical_span
 from tl1pca.solvers.leading_span import has_leading_span, leading_span, noise_variance
 
 
@@ -153,8 +154,18 @@ class TestFits:
         pca = TL1SubspacePCA(3).fit(X)
         assert (pca.flags_ > 1).mean() <= 0.05
 
-    def test_what_needs_all_directions_has_them(self):
+    def test_what_needs_all_directions_has_them(self, monkeypatch):
         X, bad = self.draw(4)
+        spans = []
+
+        def counted(*arguments, **options):
+            spans.append(1)
+            return spherical_span(*arguments, **options)
+
+        monkeypatch.setattr("tl1pca.solvers.leading_span.spherical_span", counted)
         for pca in (TL1SubspacePCA(0.1), TL1SubspacePCA(3, reweight=False)):
             kept = pca.fit(X).weights_ > 0
             assert not kept[bad].any()
+        assert not spans
+        TL1SubspacePCA(3).fit(X)
+        assert len(spans) == 1
