@@ -138,7 +138,7 @@ def drawn(n=200, seed=0):
 def choice(accepted):
     """A rowwise method that knows the plane of the table and which rows are good."""
 
-    def choose(Y):
+    def choose(Y, given):
         axes = np.linalg.svd(Y[accepted] - Y[accepted].mean(axis=0), full_matrices=False)[2][:2].T
         center = Y[accepted].mean(axis=0)
 

@@ -291,7 +291,7 @@ def test_predictions_lie_where_the_good_cells_do():
 
 
 # ---------------------------------------------------------------- the start
-def accept_all(Y):
+def accept_all(Y, given):
     """A rowwise method that trusts every row: principal axes."""
     center = Y.mean(axis=0)
     V = np.linalg.svd(Y - center, full_matrices=False)[2][:2].T
@@ -348,14 +348,14 @@ def test_directions_in_which_cells_go_together_are_in_units_of_the_data():
 def test_rows_beside_the_sample_are_judged_as_those_in_it():
     seen, sample = [], np.arange(0, 300, 2)
 
-    def choose(Y):
+    def choose(Y, given):
         seen.append(Y)
 
         def accepts(rows):
             seen.append(rows)
             return np.arange(len(rows)) % 3 > 0
 
-        return replace(accept_all(Y), accepts=accepts)
+        return replace(accept_all(Y, given), accepts=accepts)
 
     found = started(noisy(units=50.0), sample, choose=choose)
     np.testing.assert_allclose(seen[1][sample], seen[0], atol=1e-9)
@@ -367,8 +367,8 @@ def test_as_many_components_as_columns():
     rng = np.random.default_rng(0)
     assert started(rng.normal(size=(100, 2))).rows.mean() > 0.9
 
-    def nobody(Y):
-        return replace(accept_all(Y), trusted=np.zeros(len(Y), dtype=bool))
+    def nobody(Y, given):
+        return replace(accept_all(Y, given), trusted=np.zeros(len(Y), dtype=bool))
 
     assert started(rng.normal(size=(100, 2)), choose=nobody).rows.all()
     strong = 30 * rng.normal(size=(300, 3)) @ rng.normal(size=(3, 4)) + rng.normal(size=(300, 4))
@@ -380,9 +380,9 @@ def test_slips_are_repaired_before_rows_are_judged():
     slips[::10, 3] = True
     seen = []
 
-    def choose(Y):
+    def choose(Y, given):
         seen.append(Y)
-        return accept_all(Y)
+        return accept_all(Y, given)
 
     started(np.where(slips, 500.0, X), choose=choose)
     assert np.abs(seen[0]).max() < 30.0
@@ -436,16 +436,16 @@ def test_rows_need_more_cells_than_there_are_components():
 
 
 def test_where_nothing_can_be_trusted_all_that_can_be_used_is():
-    def nobody(Y):
-        found = accept_all(Y)
+    def nobody(Y, given):
+        found = accept_all(Y, given)
         return replace(found, trusted=np.zeros(len(Y), dtype=bool))
 
     X = noisy()
     X[0, 2:] = np.nan
     assert started(X, choose=nobody).rows.tolist() == [False] + [True] * 299
 
-    def three(Y):
-        return replace(accept_all(Y), trusted=np.arange(len(Y)) < 4)
+    def three(Y, given):
+        return replace(accept_all(Y, given), trusted=np.arange(len(Y)) < 4)
 
     assert started(X, choose=three).rows.sum() == 3
 
