@@ -214,9 +214,12 @@ def test_what_is_a_gap(side):
     # One of 400 rows may lie in it, two may not.
     assert separated(400, 3.0, 20, (1.7,), side=side) == 20
     assert separated(400, 2.0, 20, (1.3, 1.5), side=side) == 0
-    # Gaps of few rows are wider by chance.
-    assert separated(100, 2.9, 10, side=side) == 0
-    assert separated(100, 3.1, 10, side=side) == 10
+    # Gaps before few rows are wider by chance: it is those beyond that count, not all.
+    assert separated(100, 2.9, 5, side=side) == 0
+    assert separated(100, 3.1, 5, side=side) == 5
+    assert separated(100, 1.9, 10, side=side) == 0
+    assert separated(100, 2.1, 10, side=side) == 10
+    assert separated(60, 3.0, 24, side=side) == 24
     # So many rows are to be left.
     assert separated(400, 5.0, 100, side=side, count=300) == 100
     assert separated(400, 5.0, 100, side=side, count=301) == 0
@@ -230,6 +233,15 @@ def test_gaps_of_mostly_other_rows_do_not_count_beside_the_strongest():
     T[2, 320:360] = 3.0  # three quarters
     found = module.separated_rows(T, 201)
     assert np.flatnonzero(found).tolist() == list(range(300, 360))
+
+
+def test_a_gap_before_many_rows_counts_more_than_a_longer_one_before_few():
+    t = body(60)
+    T = np.array([t, t])
+    T[0, :24] = 4.0
+    T[1, -5:] = 5.0  # three times as far as chance has it, at most
+    found = module.separated_rows(T, 31)
+    assert np.flatnonzero(found).tolist() == list(range(24))
 
 
 def test_too_few_rows_have_no_gaps():

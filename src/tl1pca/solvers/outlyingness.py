@@ -29,6 +29,8 @@ Array = NDArray[Any]
 
 #: Pairs of rows among the directions in which gaps are looked for.
 GAP_DIRECTIONS = 50
+#: A gap is so many times as long as the way to it, and so many times over the number of rows beyond it.
+GAP, CHANCE_GAP = 0.6, 10.0
 #: Share of the values that a stretch of an interval must take in to go on.
 TAIL = 0.05
 #: The same about a tight core, as where a foreign cluster sits in the shortest half.
@@ -160,15 +162,17 @@ def separated_rows(T: Array, count: int, tol: float = 0.0) -> Array:
 
     Seen from the center of the shortest half of a direction, a gap is an
     interval (r, ratio r) on one side, outside that half, with fewer than 0.5 %
-    of the rows in it and at least 5 % beyond. The strongest gap counts, and
-    others that separate mostly the same rows; `count` rows are left. Within
-    `tol` of the center there is no gap, only rounding.
+    of the rows in it and at least 5 % beyond; the fewer these are, the larger
+    is the ratio. The gap that exceeds its ratio most counts, and others that
+    separate mostly the same rows; `count` rows are left. Within `tol` of the
+    center there is no gap, only rounding.
     """
     n, out = T.shape[1], np.zeros(T.shape[1], dtype=bool)
-    ratio = 1.0 + max(0.6, 200.0 / n)  # chance gaps among few rows must not count
     inside, last = int(np.ceil(0.005 * n)), n - int(np.ceil(0.05 * n))
     if last <= count // 2:
         return out
+    # Among the last few rows of any sample there are gaps by chance.
+    ratio = 1.0 + np.maximum(GAP, CHANCE_GAP / (n - inside - np.arange(count // 2, last)))
     S = np.sort(T, axis=1)
     center, half = shortest_interval(S, count)
     S -= center[:, None]
@@ -178,7 +182,7 @@ def separated_rows(T: Array, count: int, tol: float = 0.0) -> Array:
         gap = (far > ratio * near) & (near >= half[:, None] * (1 - 1e-9))
         for i in np.flatnonzero(gap.any(axis=1)):
             with np.errstate(over="ignore"):  # an infinite gap is the strongest
-                strength = np.where(gap[i], far[i] / np.maximum(near[i], 1e-300), 0.0)
+                strength = np.where(gap[i], far[i] / np.maximum(ratio * near[i], 1e-300), 0.0)
             j = int(np.argmax(strength))
             found.append((strength[j], side, i, far[i, j]))
     for _, side, i, r in sorted(found, reverse=True):
