@@ -111,8 +111,9 @@ def unusual(pca: Any, data: Array, found: Diagnostics, rows: Array, cells: Array
             if cells is None
             else _by_cell(cells[rows[block]][~inside], top)
         )
+        missing = None if cells is None else np.isnan(cells[rows[block]][inside])
         for chosen, described in (
-            (inside, _by_score(A[inside], T[inside] * precision, T[inside], dual, top)),
+            (inside, _by_score(A[inside], T[inside] * precision, T[inside], dual, top, missing)),
             (~inside, off),
         ):
             for target, what in zip(part, described):
@@ -123,10 +124,14 @@ def unusual(pca: Any, data: Array, found: Diagnostics, rows: Array, cells: Array
     return Unusual(by_score, columns, values, spread)
 
 
-def _by_score(A: Array, weighted: Array, T: Array, dual: Array, top: int) -> tuple[Array, Array]:
-    """The columns with the largest shares of the squared score distance."""
+def _by_score(
+    A: Array, weighted: Array, T: Array, dual: Array, top: int, missing: Array | None
+) -> tuple[Array, Array]:
+    """The columns with the largest shares of the squared score distance, of those that are not missing."""
     total = np.maximum((T * weighted).sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     shares = A * (weighted @ dual.T) / total
+    if missing is not None:  # what stands there comes from the other columns
+        shares[missing & ~missing.all(axis=1, keepdims=True)] = -np.inf
     columns = np.argsort(-shares, axis=1, kind="stable")[:, :top]
     values = np.take_along_axis(shares, columns, axis=1)
     values[:, 1:][values[:, 1:] < WORTH_NAMING["score"]] = np.nan

@@ -362,6 +362,9 @@ def test_on_a_phone(browser, server, wine):
     box = tab("#row").bounding_box()
     assert box["width"] <= 390
     assert box["y"] > 300  # at the bottom, the figures stay in sight
+    cells = "[...document.querySelectorAll('#row-columns th, #row-columns td')]"
+    cut = f"{cells}.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)"
+    assert tab.page.evaluate(cut) == []  # such as 41.0...
     tab.decided(lambda: tab("#row-aside").click())
     tab("#row-close").click()
     tab("#theme").click()

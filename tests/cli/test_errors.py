@@ -85,13 +85,14 @@ def test_messages_hold_no_escape_sequences(run, tmp_path):
     assert "\\x1b[31m.csv" in done.err
 
 
-@pytest.mark.parametrize("ending", [".csv", ".npy", ".parquet"])
+@pytest.mark.parametrize("ending", [".csv", ".npy", ".parquet", ".dat"])
 def test_standard_input(run, sample, tmp_path, monkeypatch, ending):
     path = tmp_path / f"x{ending}"
     {
         ".csv": lambda: sample.to_csv(path, index=False),
         ".npy": lambda: np.save(path, sample.iloc[:, 1:].to_numpy()),
         ".parquet": lambda: sample.to_parquet(path),
+        ".dat": lambda: path.write_text(sample.iloc[:, 1:].to_string(index=False)),  # lines of spaces
     }[ending]()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
     done = run("outliers", "-", "-k", 2, "--format", "csv")
@@ -166,3 +167,23 @@ def test_signs_of_life_after_two_seconds(seconds):
     assert ("Reading [bold]x.csv" in shown) == (seconds > 0)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
     assert done.stderr == done.stdout == b""
+
+
+@pytest.mark.parametrize("command", ["outliers", "transform", "monitor"])
+def test_advice_about_gaps_can_be_followed_where_a_model_is_given(run, data, tmp_path, sample, command):
+    """There --method is refused, and no column of the model can be left out."""
+    run("fit", data, "-k", "2", "--model", tmp_path / "model")
+    gaps = sample.copy()
+    gaps.loc[3, ["b", "c"]] = np.nan
+    gaps.to_csv(tmp_path / "gaps.csv", index=False)
+    given = (
+        [tmp_path / "model", tmp_path / "gaps.csv"]
+        if command == "monitor"
+        else [tmp_path / "gaps.csv", "--model", tmp_path / "model"]
+    )
+    done = run(command, *given)
+    assert done.code == 1
+    assert "values are missing: 2 in 1 of 100 rows" in done.err
+    assert "--missing drop" in done.err
+    assert "or a model that was fitted with --method cell" in done.err
+    assert "--exclude" not in done.err

@@ -158,7 +158,7 @@ def test_a_line_that_is_no_row_is_an_error_with_its_place(watched, log):
     add(log, HEAD + "".join(lines))
     list(watched.look())
     add(log, lines[0] + "restart\n")
-    with pytest.raises(TableError, match=r"log\.csv: line 145 has 1 fields"):
+    with pytest.raises(TableError, match=r"log\.csv: line 145 has 1 field"):
         list(watched.look())
 
 

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 
 from tl1pca import TL1CellPCA, TL1SubspacePCA
+from tl1pca.diagnostics import Flag
 from tl1pca.report import render_report
+from tl1pca.report._analysis import analyze
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -51,3 +53,18 @@ def test_what_to_do_speaks_of_cells_and_not_of_units():
     assert "scale them first" not in page
     complete = X.fillna(0.0)
     assert "scale them first" in render_report(complete, estimator=TL1SubspacePCA(2).fit(complete))
+
+
+def test_a_missing_cell_is_not_what_makes_a_row_unusual():
+    """Its place is filled from the other cells, which are the ones to look at."""
+    rng = np.random.default_rng(0)
+    axis = np.array([[3.0, 1.0, 1.0, 1.0]])
+    X = rng.normal(size=(60, 1)) @ axis + 0.1 * rng.normal(size=(60, 4))
+    X[:3] = np.array([[8.0], [9.0], [10.0]]) @ axis
+    X[0, 0] = np.nan
+    analysis = analyze(X, TL1CellPCA(1, random_state=0))
+    assert (analysis.found.flags[:3] == Flag.GOOD_LEVERAGE).all()
+    named = analysis.unusual(np.arange(3))
+    assert 0 not in named.columns[0][np.isfinite(named.values[0])]
+    assert np.isfinite(named.values[0, 0])
+    assert named.columns[1, 0] == 0  # where it was measured

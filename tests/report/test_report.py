@@ -35,6 +35,9 @@ HOSTILE = [
 ]
 
 
+TURNS = "\u202eevil\u2066"
+
+
 class Outline(HTMLParser):
     """Tags with their attributes, and the text of the page without scripts and styles."""
 
@@ -446,3 +449,13 @@ def test_octane_finds_the_six_samples_with_alcohol(data_home):
     assert sorted(data["row"][: data["listed"]]) == [25, 26, 36, 37, 38, 39]
     assert "6 of 39 rows (15 %) are flagged" in text(page)
     assert unescape(page).count("V226") >= 1
+
+
+def test_a_name_does_not_turn_the_sentence_around_it():
+    """Marks for writing from right to left turned the rest of the line."""
+    X, _, _ = make_contaminated(60, 5, 2, fraction=0.1, random_state=0)
+    page = render_report(
+        X, columns=[TURNS, *"bcde"], labels=[f"{TURNS}{i}" for i in range(60)], title=TURNS, source=TURNS
+    )
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", page)
+    assert "\\u202eevil\\u2066" in Outline(page).text

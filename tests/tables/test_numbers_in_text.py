@@ -185,7 +185,7 @@ def test_r_and_pandas_write_quotation_marks(tmp_path, monkeypatch):
     ("text", "message"),
     [
         ("a,b\n" + "1,2\n" * 300 + "1,2,3\n", "line 302 has 3 fields"),
-        ("a,b\n" + "1,2\n" * 300 + "\n\n1\n", "line 304 has 1 fields"),
+        ("a,b\n" + "1,2\n" * 300 + "\n\n1\n", "line 304 has 1 field"),
         ("a,b\n" + "1,2\n" * 300 + '1,"2\n3,4\n', "quotation mark"),
         ("a,b\n" + "1,2\n" * 300 + "1,\0\n", "line 302 holds a NUL"),
     ],

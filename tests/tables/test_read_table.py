@@ -278,7 +278,7 @@ def test_which_array(tmp_path):
     ("content", "message"),
     [
         ("a,b\n1,2\n1,2,3\n", "line 3 has 3 fields, the first has 2"),
-        ("a,b\n1,2\n1\n", "line 3 has 1 fields, the first has 2"),
+        ("a,b\n1,2\n1\n", "line 3 has 1 field, the first has 2"),
         ('a,b\n1,"x\n2,3\n', "quotation mark"),
         ("a,b\n", "no rows below its header"),
         ("", "holds no rows"),

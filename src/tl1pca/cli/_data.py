@@ -26,7 +26,7 @@ def read(path: str, reading: Reading, model: Any = None, gaps: bool = False) -> 
     for text in table.notes:
         note(text)
     try:
-        return complete(chosen(table, reading, model), reading.missing, gaps)
+        return complete(chosen(table, reading, model), reading.missing, gaps, model=model)
     except TableError as error:
         raise TableError(f"{'standard input' if path == '-' else path}: {error}") from None
 
@@ -82,7 +82,12 @@ def _matched(table: Table, model: Any, say: Callable[[str], None]) -> Table:
 
 
 def complete(
-    table: Table, missing: Missing, gaps: bool, say: Callable[[str], None] = note, none: bool = False
+    table: Table,
+    missing: Missing,
+    gaps: bool,
+    say: Callable[[str], None] = note,
+    none: bool = False,
+    model: Any = None,
 ) -> Table:
     """The table without missing values, or with them if they are left to the method; `none` may be left."""
     counts = table.missing()
@@ -99,13 +104,18 @@ def complete(
         raise TableError(
             f"values are missing: {total} in {n_rows} of {len(table.values)} rows ({where}). "
             "Use --missing drop to leave these rows out, --missing median to put the median of the column "
-            "there, --exclude to leave columns out, or --method cell, which fits what is there."
+            + (
+                "there, --exclude to leave columns out, or --method cell, which fits what is there."
+                if model is None
+                else "of this file there, or a model that was fitted with --method cell."
+            )
         )
     if missing is Missing.median:
         say(f"Replaced by the median of the column: {count(total, 'missing value')} ({where}).")
         return table.filled()
     if not (whole.any() or none):
-        raise TableError(f"every row has a missing value ({where}). Use --missing median or --exclude.")
+        other = "" if model is not None else " or --exclude"
+        raise TableError(f"every row has a missing value ({where}). Use --missing median{other}.")
     say(f"Left out because of missing values: {n_rows:,} of {count(len(table.values), 'row')} ({where}).")
     return table.take(whole)
 

@@ -174,7 +174,7 @@ class Growing:
             fill = self.reading.missing is Missing.median  # from the first rows as well
             if not fill:
                 table = table.take(table.rows > seen.head_rows)
-            table = complete(table, self.reading.missing, gaps, say, none=True)
+            table = complete(table, self.reading.missing, gaps, say, none=True, model=self.fitted)
             table = table.take(table.rows > seen.head_rows)
         except TableError as error:
             raise TableError(self._at_its_place(f"{error}")) from None

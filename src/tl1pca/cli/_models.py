@@ -56,7 +56,8 @@ def check_count(n_components: float | None, table: Table) -> None:
     most = min(n, d)
     if isinstance(n_components, int) and n_components > most:
         raise ValueError(
-            f"-k {n_components} is too many: {n} rows of {d} columns have at most {most} components. "
+            f"-k {n_components} is too many: {counted(n, 'row')} of {counted(d, 'column')} have "
+            f"at most {counted(most, 'component')}. "
             "Without -k the number is chosen."
         )
 

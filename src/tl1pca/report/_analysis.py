@@ -232,9 +232,20 @@ def furthest(found: Diagnostics) -> tuple[Array, Array]:
 
 
 # ------------------------------------------------------------------------------- what is given
+_TURNS = {turn: f"\\u{turn:04x}" for turn in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+
+
 def text(value: object) -> str:
-    """Any name as text that can be written as UTF-8."""
-    return str(value).encode("utf-8", "replace").decode()
+    r"""Any name as text that can be written as UTF-8, marks that turn the direction of writing written out.
+
+    In a sentence such a mark would turn all that follows.
+
+    Examples
+    --------
+    >>> print(text("a\u202eb"))
+    a\u202eb
+    """
+    return str(value).encode("utf-8", "replace").decode().translate(_TURNS)
 
 
 def _names(X: Any, model: Any, columns: Sequence[object] | None) -> list[str]:

@@ -63,12 +63,12 @@ def percent(share: float) -> str:
 
     Examples
     --------
-    >>> percent(0.1538), percent(0.0004), percent(0.99996), percent(0.0)
-    ('15 %', '0.04 %', '99.99 %', '0 %')
+    >>> percent(0.1538), percent(0.0004), percent(0.99996), percent(1 - 1e-16), percent(0.0)
+    ('15 %', '0.04 %', '99.99 %', '100 %', '0 %')
     """
     value = 100.0 * share
-    if value in (0.0, 100.0):
-        return f"{value:.0f} %"
+    if min(abs(value), abs(100.0 - value)) < 1e-9:  # rounding errors are no part of anything
+        return f"{abs(value):.0f} %"
     if 99.0 < value < 100.0 or value < 1.0:
         return f"{np.clip(round(value, 2), 0.01, 99.99):.4g} %"
     return f"{value:.2g} %" if value < 9.95 else f"{value:.0f} %"

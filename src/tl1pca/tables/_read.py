@@ -55,7 +55,7 @@ NOT_READ = {
     ".docx": "a document; copy the table into a spreadsheet and save it as .csv or .xlsx",
 }
 
-#: First bytes by which data on standard input is known; anything else is taken for CSV.
+#: First bytes by which data on standard input is known; anything else is text.
 MAGIC = {
     b"\x93NUMPY": ".npy",
     b"PK\x03\x04": ".npz",
@@ -144,7 +144,7 @@ def read_table(
     name = "standard input" if str(path) == "-" else str(path)
     try:
         with _open(path, max_memory) as stream:
-            ending = _magic(stream) if str(path) == "-" else _ending(Path(path))
+            ending = _recognized(stream) if str(path) == "-" else _ending(Path(path))
             packed = ending.endswith(".gz")
             read = _reader(ending.removesuffix(".gz"))
             with warnings.catch_warnings():
@@ -219,6 +219,14 @@ def _magic(stream: BinaryIO) -> str:
     if start.startswith(b"PK") and any(name in start[:100] for name in WORKBOOK):
         return ".xlsx"
     return next((ending for magic, ending in MAGIC.items() if start.startswith(magic)), ".csv")
+
+
+def _recognized(stream: BinaryIO) -> str:
+    """The ending that would suit; text is separated by spaces if its first line has nothing else to do it."""
+    ending = _magic(stream)
+    line = stream.readline(4096).strip()
+    stream.seek(0)
+    return ".txt" if ending == ".csv" and b" " in line and not any(c in line for c in b"\t;|,") else ending
 
 
 def _other_kind(stream: BinaryIO, ending: str) -> str:

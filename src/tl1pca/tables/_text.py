@@ -208,7 +208,8 @@ def _fill(cells: Cells, reader: Any, lines: _Lines) -> None:
             continue
         if len(record) != width:
             raise TableError(
-                f"line {above + reader.line_num} has {len(record):,} fields, the first has {width:,} "
+                f"line {above + reader.line_num} has {len(record):,} field{'s' * (len(record) != 1)}, "
+                f"the first has {width:,} "
                 f"(separated by {cells.layout.delimiter!r}). Every line needs the same number."
             )
         block.append(record)
