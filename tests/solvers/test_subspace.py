@@ -656,6 +656,21 @@ def test_the_order_of_rows_with_more_columns_is_no_matter():
         assert subspace_angle(one.components_, other.components_) < 1e-4
 
 
+@pytest.mark.parametrize(("n", "k"), [(3, 1), (5, 2), (6, 3), (7, 3), (9, 4)])
+def test_rows_that_always_lie_in_a_plane_say_nothing_against_the_others(n, k):
+    """Of five rows three are a majority, and lie in some plane of two dimensions whatever they are."""
+    good, bad = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = 5.0 * rng.normal(size=(n, k)) @ np.linalg.qr(rng.normal(size=(10, k)))[0].T
+        X += 0.3 * rng.normal(size=(n, 10))
+        good.append((TL1SubspacePCA(k).fit(X).flags_ > 0).mean())
+        X[0] += 20.0 * rng.normal(size=10)
+        bad.append(n > 3 and TL1SubspacePCA(k).fit(X).flags_[0] > 0)
+    assert np.mean(good) < 0.15
+    assert n == 3 or np.mean(bad) > 0.75
+
+
 @pytest.mark.parametrize("shape", [(150, 12), (40, 90), (450, 420)])
 @pytest.mark.parametrize("value", [0.0, 12345.0])
 def test_dead_channels_change_nothing(shape, value):

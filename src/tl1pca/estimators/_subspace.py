@@ -120,7 +120,8 @@ class TL1SubspacePCA(OutlierPCA):
     Equivariant under shift and scale, and under rotation but for columns of few
     values, which judge nobody, and of more noise than others, which are no
     further dimension. If more than half of the rows lie exactly in a subspace
-    of that dimension, that subspace is returned.
+    of that dimension, and more of them than always do, which is one more than
+    components, that subspace is returned.
     With 400 rows and features or more (16 for each component) all but the
     last plane is sought in a span of a fourth as many directions, from
     spherical PCA; fewer rows than features are fitted in their row space.

@@ -33,7 +33,7 @@ from .judging import (
     others_share_an_axis,
     room_beyond,
 )
-from .leading_span import NOISE_ROWS, leading_span
+from .leading_span import NOISE_ROWS, Span, leading_span
 from .outlyingness import canonical_order, least_outlying
 from .plane import Plane, fit_limit, free_distances, plane_distances, row_cutoffs, weighted_plane
 
@@ -144,13 +144,7 @@ def fit_subspace(
     sample, masked = span.rows, span.muted
     X = sample.gather_rows(np.arange(m))
     X[:, masked] = 0.0
-    columns, judged = None, X
-    if row_space is not None:
-        columns = Columns.of(row_space[0].subset_float64(index), row_space[1])
-    elif span.axes is not None:
-        columns = Columns.of(seen, span.directions, muted)
-    elif not (live := columns_that_vary(X)).all():
-        judged = X[:, live]
+    judged, columns = _judged(X, seen, span, muted, row_space, index)
     order, groups = least_outlying(X, few, n_directions, tol)
     if isinstance(n_components, int):
         k = min(n_components, m, d)
@@ -158,6 +152,10 @@ def fit_subspace(
         spectrum = weighted_plane(sample, mask_of(sample, order[:few]), min(m, d))
         k = reach_share(spectrum.variances, spectrum.total_variance, n_components)
     inner = min(k, d - int(muted.sum()))
+    # Any k + 1 rows have a plane of their own, which says nothing.
+    if few < (enough := min(inner + 2, m)):
+        few, count = enough, max(count, enough)
+        order, groups = least_outlying(X, few, n_directions, tol)
     dimension = partial(_dimension, judged, columns, inner, few, order, groups, judge_beyond)
     apart = dimension(mask_of(sample, start_rows(order, few, inner))) if groups else inner
     # Of few rows of many columns a foreign line would be taken for an axis.
@@ -188,6 +186,18 @@ def fit_subspace(
     )
     noise = effective_dimension(some, lost)
     return SubspaceFit(plane, found, cutoffs, fitted, path, converged, noise, more)
+
+
+def _judged(
+    X: Array, seen: Rows, span: Span, muted: Array, row_space: tuple[Rows, Lift] | None, index: Array
+) -> tuple[Array, Columns | None]:
+    """The coordinates that judge, and the columns of the data where these are others."""
+    if row_space is not None:
+        return X, Columns.of(row_space[0].subset_float64(index), row_space[1])
+    if span.axes is not None:
+        return X, Columns.of(seen, span.directions, muted)
+    live = columns_that_vary(X)
+    return (X if live.all() else X[:, live]), None
 
 
 def left_over(X: Array, plane: Plane) -> Array:
