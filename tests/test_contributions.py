@@ -337,6 +337,38 @@ def test_where_nothing_but_rounding_is_left_all_columns_have_the_same_noise(n):
         assert np.isfinite(found.expected).all()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
+def test_tables_of_rare_ones(share):
+    """Columns judge nobody, rows lie on planes exactly, and components are single columns."""
+    for seed in range(8):
+        X = (np.random.default_rng(seed).random((40, 6)) < share) * 1.0
+        for k in (1, 2, 3):
+            pca = TL1SubspacePCA(k).fit(X)
+            found = contributions(pca, X)
+            assert np.isfinite(found.cell).all()
+            assert np.isfinite(found.expected).all()
+            for row in X[:8]:
+                assert len(suspects(pca, row[None])) <= 5
+
+
+def test_a_column_that_judges_nobody_is_as_expected():
+    """And says nothing of the others: a 0/1 column among measured ones, whatever it holds."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 6)) + 0.1 * rng.normal(size=(200, 6))
+    X[:, 2] = rng.random(200) < 0.3
+    pca = TL1SubspacePCA(2).fit(X)
+    odd = X[:5].copy()
+    odd[:, 2] = [0.0, 1.0, 0.5, -7.0, 1e6]
+    odd[3, 4] += 5.0
+    found = contributions(pca, odd)
+    np.testing.assert_array_equal(found.cell[:, 2], 0.0)
+    np.testing.assert_allclose(found.expected[:, 2], odd[:, 2])
+    assert [suspect.column for suspect in suspects(pca, odd[3:4])] == ["x4"]
+    before = contributions(pca, X[:3]).cell
+    np.testing.assert_allclose(found.cell[:3, 3:], before[:, 3:], atol=1e-8)
+
+
 def test_noise_that_is_small_beside_the_plane_is_seen_all_the_same():
     """A part in 10^7: the variance off the plane is rounding in the difference of the others."""
     rng = np.random.default_rng(0)

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri, ndtri
 
 from ._arrays import to_numpy
-from ._noise import weighted_dual
+from ._noise import MOST_LEVERAGE, weighted_dual
 from ._pipelines import (
     check_components,
     feature_names,
@@ -51,6 +51,9 @@ Array = NDArray[Any]
 CELL_LEVEL = 0.999
 #: Cells of a row that may be suspect: with more of them it is the row that is bad.
 MOST = 5
+#: Precision of a cell, in that of its noise, below which it is nothing; and share of it that is left without
+#: other cells, below which that is rounding.
+NOTHING, ROUNDING = 1e-24, 1e-14
 
 
 @dataclass(frozen=True)
@@ -309,10 +312,16 @@ class RowModel:
         usual = float(chdtri(live, 1 - CELL_LEVEL))
         return np.asarray(usual / np.maximum(squares, usual))
 
+    @property
+    def off(self) -> Array:
+        """Share of the noise of every cell that is off the plane; zero for a column that is a component."""
+        left = 1.0 - (self.weights * self.components.T).sum(axis=1)
+        return np.where(left > 1.0 - MOST_LEVERAGE, left, 0.0)
+
     def weighed(self, A: Array) -> Array:
         """A M."""
         scores = A @ self.weights
-        off = (A - scores @ self.components) / self.noise
+        off = np.where(self.off > 0, A - scores @ self.components, 0.0) / self.noise
         return np.asarray((self.tempered(A)[:, None] * (scores @ self.inner)) @ self.weights.T + off)
 
     def precision_columns(self, index: Array, temper: float = 1.0) -> Array:
@@ -323,11 +332,14 @@ class RowModel:
         return np.asarray(inside + off / self.noise[:, None])
 
     def diagonals(self, A: Array) -> Array:
-        """Diagonal of M for every row."""
+        """Diagonal of M for every row; infinite for a cell that may have any value.
+
+        That is one of a column that is a component without variance, such as
+        one that judges nobody: it is as it is expected to be.
+        """
         inside = ((self.weights @ self.inner) * self.weights).sum(axis=1)
-        off = np.maximum(1.0 - (self.weights * self.components.T).sum(axis=1), 0.0)
-        found: Array = self.tempered(A)[:, None] * inside + off / self.noise
-        return found.clip(min=float(np.finfo(np.float64).tiny))
+        told = inside * self.noise + self.off > NOTHING
+        return np.where(told, self.tempered(A)[:, None] * inside + self.off / self.noise, np.inf)
 
     def predicted(self, A: Array) -> tuple[Array, Array]:
         """Standardized differences between the cells and their predictions, and the predictions."""
@@ -342,8 +354,9 @@ class RowModel:
             columns = self.precision_columns(index, float(self.tempered(a[None])[0]))
             solved = np.linalg.solve(columns[index], np.column_stack([weighed[index], columns.T]))
             weighed = weighed - columns @ solved[:, 0]
-            diagonal = diagonal - (columns * solved[:, 1:].T).sum(axis=1)
-        diagonal = diagonal.clip(min=float(np.finfo(np.float64).tiny))
+            left = diagonal - (columns * solved[:, 1:].T).sum(axis=1)
+            # What only the removed cells told of may have any value now.
+            diagonal = np.where(left > ROUNDING * diagonal, left, np.inf)
         z, prediction = weighed / np.sqrt(diagonal), self.mean + a - weighed / diagonal
         z[removed] = 0.0
         return z, prediction

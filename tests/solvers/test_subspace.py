@@ -630,6 +630,18 @@ class TestLeverage:
         assert leverage_ball(rows, found, flat, 201) is None
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_repeated_point_on_an_exact_plane():
+    """There is no noise but rounding, which says nothing of the size of a point."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        T = rng.normal(size=(200, 2))
+        T[:40] = [30.0, 0.0]
+        pca = TL1SubspacePCA(2).fit(T @ np.linalg.qr(rng.normal(size=(6, 6)))[0][:2])
+        assert (pca.flags_[:40] > 0).all()
+        assert (pca.flags_[40:] > 0).mean() < 0.05
+
+
 def test_the_judging_subspace_serves_new_rows():
     X, Q, _ = low_rank(0, r=5)
     pca = TL1SubspacePCA(2).fit(X)

@@ -322,7 +322,7 @@ def reweighted(
     balls: tuple[Ball, ...] = ()
     for _ in range(REWEIGHTINGS):
         found = assess(sample, plane, k, keep, count, tol, balls)
-        while len(balls) < 5 and (ball := leverage_ball(sample, found, start, count)):
+        while len(balls) < 5 and (ball := leverage_ball(sample, found, start, count, tol)):
             balls = (*balls, ball)
             found = assess(sample, plane, k, keep, count, tol, balls)
         changed = float(sample.total(lambda a, b: abs(a - b), found.keep, keep))
@@ -359,14 +359,16 @@ def assess(
     return RowAssessment(plane, sd, od, free, rows.map(within, free, T, *scores))
 
 
-def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int) -> Ball | None:
+def leverage_ball(
+    sample: Rows, found: RowAssessment, start: Array, count: int, tol: float = 0.0
+) -> Ball | None:
     """A cluster far out inside the plane that looks like one point repeated with noise.
 
     In the score metric of the start, which holds no such cluster, its rows are
     beyond twice the .9975 quantile; with the size that noise gives to a point
     it holds 5 % of the rows, has hardly any others about it, less spread of
     its own than noise has, and is small beside the main body: groups and tails
-    are none of that.
+    are none of that. No noise is smaller than `tol`, below which a length is rounding.
     """
     plane, n = found.plane, sample.shape[0]
     axes = plane.W[:, plane.live]
@@ -383,7 +385,8 @@ def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int) 
     # The least outlying rows lie closer than others: their .9 quantile is about the .4 one of all.
     size = float(np.quantile(inner, 0.9)) / float(chdtri(k, 0.6))
     far = np.flatnonzero(keep & (outer > size * (k + 2.0 * (float(chdtri(k, 0.0025)) - k))))
-    noise = float(np.median(sample.gather_scores(found.free, np.flatnonzero(keep)) ** 2)) / rest
+    free = sample.gather_scores(found.free, np.flatnonzero(keep))
+    noise = max(float(np.median(free**2)) / rest, tol**2)
     need = int(np.ceil(CLUSTER_SHARE * n))
     if len(far) < need or 4.0 * noise > size * float(variances.mean()):
         return None
