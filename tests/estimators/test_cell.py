@@ -541,3 +541,23 @@ def test_memory(rows):
         tracemalloc.stop()
     assert pca.common_variance_.any() == (rows > 0)
     np.testing.assert_allclose(pca.distances(X[:500])[1], pca.orthogonal_distances_[:500], rtol=1e-5)
+
+
+@pytest.mark.parametrize("k", [1, None, 0.8])
+def test_rows_without_cells_are_no_majority(k):
+    """Half of the rows are empty, and would all be predicted to be the same one."""
+    X = np.random.default_rng(0).normal(size=(200, 6)) * [9.0, 3.0, 1.0, 1.0, 1.0, 1.0]
+    holes = np.insert(X, np.arange(200), np.nan, axis=0)
+    with pytest.warns(UserWarning, match="200 of 400 rows"):
+        pca = TL1CellPCA(k).fit(holes)
+    alone = TL1CellPCA(k).fit(X)
+    assert subspace_angle(pca.components_, alone.components_) < 3
+    assert (pca.flags_ > 0).mean() < 0.03
+
+
+@pytest.mark.parametrize("k", [3, 4])
+def test_too_few_rows_with_cells_enough_are_said(k):
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    X[np.arange(40), np.arange(40) % 4] = np.nan
+    with pytest.raises(ValueError, match="0 of 40 rows have more than 3 observed cells"):
+        TL1CellPCA(k).fit(X)

@@ -336,3 +336,10 @@ class TestRefusals:
         pca.models_axes_ = 0.5 * pca.models_axes_
         with pytest.raises(ValueError, match="not orthonormal"):
             pca._check_fitted()
+
+
+def test_complete_rows_of_the_warm_up_are_enough_for_as_many_components_as_columns():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    X[::4, 0] = np.nan
+    pca = IncrementalTL1PCA(2).fit(X)
+    assert (pca.n_components_, pca.n_incomplete_) == (2, 10)

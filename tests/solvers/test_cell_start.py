@@ -56,14 +56,16 @@ def test_the_sample_shows_cells_of_every_column():
     mask = np.ones((5000, 4), dtype=bool)
     mask[:, 1], mask[17:29, 1] = False, True
     mask[:, 3], mask[1000:4000, 3] = False, True
-    sample = start_sample(mask, 200, np.random.RandomState(0))
+    sample = start_sample(mask, 200, np.arange(5000), np.random.RandomState(0))
     assert mask[sample, 1].sum() == 12
     assert (np.diff(sample) > 0).all()
     assert len(sample) <= 212
     mask[4:, 3] = False
     mask[::50, 3] = True  # a hundred, of which a draw has four
-    assert mask[start_sample(mask, 200, np.random.RandomState(0)), 3].sum() >= cell_start.LEAST_CELLS
-    assert len(start_sample(mask, 5000, np.random.RandomState(0))) == 5000
+    sample = start_sample(mask, 200, np.arange(5000), np.random.RandomState(0))
+    assert mask[sample, 3].sum() >= cell_start.LEAST_CELLS
+    assert len(start_sample(mask, 5000, np.arange(5000), np.random.RandomState(0))) == 5000
+    assert (start_sample(mask, 5000, np.arange(9, 5000), np.random.RandomState(0)) >= 9).all()
 
 
 def test_scales_about_zero():

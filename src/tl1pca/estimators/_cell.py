@@ -17,7 +17,7 @@ from .._arrays import asarray_like, compat, double, namespace, to_numpy
 from ..rows import Rows, finite_max_abs, mask_missing
 from ..solvers.cell_fit import CellModel, CellSolution, fit_cells
 from ..solvers.cell_rows import Common, row_cutoffs
-from ..solvers.cell_start import start_sample
+from ..solvers.cell_start import start_sample, usable_rows
 from ..solvers.cellwise import CELL_CUTOFF, CellAssessment, CellPlane, Cells, principal_axes
 from ._base import product, signed_rows
 from ._callbacks import reporting_to_callbacks, with_callbacks
@@ -228,7 +228,14 @@ class TL1CellPCA(OutlierPCA):
         exponents = np.frexp(np.abs(values).max(axis=0))[1]
         np.ldexp(values, -exponents, out=values)
         rng = check_random_state(self.random_state)
-        sample = start_sample(mask, max(START_ROWS, min(5 * values.shape[1], 5000)), rng)
+        usable = usable_rows(mask, k)
+        if len(usable) < max(2, k or 1):
+            raise ValueError(
+                f"{len(usable)} of {len(mask)} rows have more than {min(k or 1, mask.shape[1] - 1)} observed "
+                f"cells, as n_components={self.n_components} needs them, and these are too few: leave out "
+                "columns that are mostly missing, or ask for fewer components."
+            )
+        sample = start_sample(mask, max(START_ROWS, min(5 * values.shape[1], 5000)), usable, rng)
         seed = int(rng.randint(2**31 - 1))
 
         pca = RepairedRowsPCA(self.n_components, breakdown=self.breakdown, random_state=seed)

@@ -14,6 +14,7 @@ from .._arrays import is_array, namespace, saturated, to_numpy
 from .._flags import Cutoffs
 from .._threads import one_thread
 from ..rows import safe_factor
+from ..solvers.cell_start import usable_rows
 from ..solvers.stream import StreamState, new_state, update
 from ..solvers.stream_cells import completed
 from ..solvers.stream_model import N_BINS, Model, limits, new_model
@@ -343,7 +344,7 @@ class IncrementalTL1PCA(OutlierPCA):
             warnings.simplefilter("ignore")  # it says which rows and columns have few cells
             pca = TL1CellPCA(self.n_components, random_state=self.random_state).fit(block)
             full = np.where(np.isnan(block), pca.impute(block), block)
-        return full[np.count_nonzero(~np.isnan(block), axis=1) > pca.n_components_]
+        return full[usable_rows(~np.isnan(block), pca.n_components_)]
 
     def remembered(self) -> Array:
         """A sample of the rows that are remembered, each as likely as any other; bad ones are among them.

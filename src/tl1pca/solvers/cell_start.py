@@ -96,14 +96,22 @@ class CellStart:
     least: Array
 
 
-def start_sample(mask: Array, most: int, rng: np.random.RandomState) -> Array:
+def usable_rows(mask: Array, n_components: int | None) -> Array:
+    """Indices of the rows with cells enough to be fitted by so many components, or by one at least."""
+    return np.flatnonzero(mask.sum(axis=1) > min(n_components or 1, mask.shape[1] - 1))
+
+
+def start_sample(mask: Array, most: int, usable: Array, rng: np.random.RandomState) -> Array:
     """Rows that the start learns from: at most so many, and further ones where these hardly show a column.
 
-    Of a column that few rows of a long table have, a draw of rows may hold no cell at all.
+    Of a column that few rows of a long table have, a draw of rows may hold no cell at all. Rows that are
+    not usable would all be predicted alike, and be a majority that agrees with itself.
     """
-    sample = subsample(len(mask), most, rng)
+    sample = usable[subsample(len(usable), most, rng)]
     for j in np.flatnonzero(mask[sample].sum(axis=0) < LEAST_CELLS):
-        seen = np.flatnonzero(mask[:, j])
+        seen = usable[mask[usable, j]]
+        if not len(seen):
+            seen = np.flatnonzero(mask[:, j])
         sample = np.union1d(sample, seen[subsample(len(seen), LEAST_CELLS)])
     return sample
 
