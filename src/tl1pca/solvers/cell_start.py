@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
-from ..statistics import majority_share, subsample
+from ..statistics import majority_share, subsample, truncated_normal
 from .cell_levels import Levels
 from .cellwise import (
     CELL_CUTOFF,
@@ -182,9 +182,8 @@ def _first(count: Array) -> Array:
 
 
 def _truncated_deviation(A: Array, count: Array, window: float) -> Array:
-    density = np.exp(-0.5 * window**2) / np.sqrt(2.0 * np.pi)
-    correction = 1.0 / (1.0 - 2.0 * window * density / (2.0 * float(ndtr(window)) - 1.0))
-    return np.sqrt(correction * (A * A).sum(axis=0) / count)
+    correction = 1.0 / truncated_normal(window)[1]
+    return np.asarray(np.sqrt(correction * (A * A).sum(axis=0) / count))
 
 
 @dataclass(frozen=True)
@@ -307,10 +306,10 @@ def predict_cells(Z: Array, mask: Array, n_vectors: int, least: Array | float = 
         return first
     other = _predictor_from(np.where(mask, Z, 0.0), Z, mask, n_vectors, least)
     limit = ASIDE * np.minimum(first.scale, other.scale)
-    left, leaves = (
+    far, far_of_other = (
         np.count_nonzero(mask & (np.abs(Z - p.repair(Z, mask)[0]) > limit)) for p in (first, other)
     )
-    return other if BY_FAR * leaves < left else first
+    return other if BY_FAR * far_of_other < far else first
 
 
 def _predictor_from(Y: Array, Z: Array, mask: Array, n_vectors: int, least: Array | float) -> Predictor:
