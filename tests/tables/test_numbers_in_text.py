@@ -247,3 +247,39 @@ def test_what_windows_has_in_place_of_control_characters(tmp_path):
     assert table.columns == ("a\x81", "b")
     assert table.notes == ("Not UTF-8: read as Latin-1.",)
     assert copied(original(path, table), [1], {}, None)[0].startswith("a\x81,b")
+
+
+@pytest.mark.parametrize(
+    ("stamps", "reason"),
+    [
+        ([1_700_000_000 + 60 * i for i in range(20)], "is a time that goes up (1700000000, 1700000060, ...)"),
+        ([f"{0.1 * i:.1f}" for i in range(20)], "is a time that goes up (0, 0.1, ...)"),
+        (
+            [20240120 + i if i < 12 else 20240189 + i for i in range(20)],
+            "holds dates (20240120, 20240121, ...)",
+        ),
+    ],
+    ids=["seconds", "tenths", "dates"],
+)
+@pytest.mark.parametrize("name", ["time", "Time (s)", "timestamp_ms", "Datum"])
+def test_a_time_written_as_numbers_names_the_rows(csv, name, stamps, reason):
+    """As a measurement its drift was a component of its own, and bad rows at the beginning were regular."""
+    values = [(i * 7) % 11 for i in range(20)]
+    text = f"{name},a\n" + "".join(f"{t},{v}\n" for t, v in zip(stamps, values))
+    table = csv(text)
+    assert table.columns == ("a",)
+    assert table.labels[1] == str(stamps[1])
+    assert f"Column {name!r} {reason}: taken for the names of the rows." in table.notes
+    assert csv(text, numbers=[name]).columns == (name, "a")
+
+
+def test_what_is_no_time(csv):
+    values = [(i * 7) % 11 for i in range(20)]
+    for name, numbers in [
+        ("dose", [10 * i for i in range(20)]),
+        ("timer", [10 * i for i in range(20)]),
+        ("time", values),  # how long something took
+        ("paid", [20240190 + v for v in values]),
+    ]:
+        table = csv(f"{name},a\n" + "".join(f"{n},{v}\n" for n, v in zip(numbers, values)))
+        assert table.columns == (name, "a")

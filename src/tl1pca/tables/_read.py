@@ -108,8 +108,8 @@ def read_table(
         Sheet of a workbook, by name or by number from one. By default the first
         that holds numbers.
     numbers : iterable of str, optional
-        Columns that are data even where they only count (1000, 1001, ...);
-        others of that kind are taken for identifiers.
+        Columns that are data even where they only count (1000, 1001, ...) or
+        say when; others of that kind are taken for identifiers.
 
     Returns
     -------

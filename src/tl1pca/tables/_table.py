@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from difflib import get_close_matches
 from typing import Any
 
@@ -30,6 +31,11 @@ LARGEST_EXACT = 2.0**53
 
 #: Names of columns that say which row this is: id, ID, customer_id, sampleId.
 _IDENTIFIER = re.compile(r"(?:^|[^A-Za-z])(?:id|ID|Id)$|[a-z]I[Dd]$")
+
+#: Names of columns that say when: time, Time (s), timestamp_ms, Datum.
+_TIME = re.compile(
+    r"(?:date|time|date[ _]?time|time[ _]?stamp|epoch|datum|zeit|zeitstempel)(?:[^a-z].*)?", re.I | re.S
+)
 
 #: Name of the i-th column (from one) of a file that names none.
 FEATURES = "column {}"
@@ -205,11 +211,11 @@ def _without_counters(
     if not counters or len(counters) == len(columns):
         return values, columns, labels
     for j, reason in counters.items():
-        begin = f"{values[0, j]:.0f}, {values[1, j]:.0f}, ..."
+        begin = f"{values[0, j]:.15g}, {values[1, j]:.15g}, ..."
         name = repr(shortened(columns[j]))
         if labels is None and j == 0 and np.abs(values[:, j]).max() < LARGEST_EXACT:
             check_size(values.nbytes + len(values) * 72, options, "what was read, with labels,")
-            labels = [f"{value:.0f}" for value in values[:, j].tolist()]
+            labels = [f"{value:.15g}" for value in values[:, j].tolist()]
             said.append(f"Column {name} {reason} ({begin}): taken for the names of the rows.")
         else:
             aside.append(columns[j])
@@ -225,7 +231,23 @@ def _identifies(column: Array, name: str) -> str:
         return "only counts"
     if _IDENTIFIER.search(name) and (column == np.floor(column)).all() and len(set(column)) == len(column):
         return "is an identifier"
+    if _are_dates(column):
+        return "holds dates"
+    if _TIME.fullmatch(name) and (np.diff(column) > 0).all():
+        return "is a time that goes up"
     return ""
+
+
+def _are_dates(column: Array) -> bool:
+    """Whether all numbers are dates of the years 1900 to 2099 without marks between, such as 20240131."""
+    if not ((column >= 19000101) & (column <= 20991231) & (column == np.floor(column))).all():
+        return False
+    try:
+        for number in set(column.tolist()):
+            date.fromisoformat(f"{number:.0f}")
+    except ValueError:
+        return False
+    return True
 
 
 def numbered(count: int) -> list[str]:
