@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -367,6 +369,19 @@ def test_a_column_that_judges_nobody_is_as_expected():
     assert [suspect.column for suspect in suspects(pca, odd[3:4])] == ["x4"]
     before = contributions(pca, X[:3]).cell
     np.testing.assert_allclose(found.cell[:3, 3:], before[:, 3:], atol=1e-8)
+
+
+@pytest.mark.parametrize(("variance", "deviations"), [(0.0, 0.0), (4e18, 0.5)])
+def test_a_column_that_is_a_component_is_told_by_its_variance_alone(variance, deviations):
+    """What a turn by rounding leaves of it off the plane is no noise."""
+    C = np.array([[1.0, 1e-6, 0.0]])
+    pca = PCA(1).fit(np.random.default_rng(0).normal(size=(20, 3)))
+    pca.mean_, pca.components_, pca.explained_variance_ = np.zeros(3), C, np.array([variance])
+    pca.explained_variance_ratio_ = np.array([variance / (variance + 2.0)])
+    model = replace(RowModel.of(pca), noise=np.ones(3))
+    deviation, expected = model.predicted(np.array([[1e9, 0.0, 0.0]]))
+    assert deviation[0, 0] == pytest.approx(deviations, abs=1e-6)
+    assert expected[0, 0] == pytest.approx(0.0 if variance else 1e9, abs=1e-3)
 
 
 def test_noise_that_is_small_beside_the_plane_is_seen_all_the_same():
