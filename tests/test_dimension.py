@@ -92,6 +92,10 @@ def test_the_rows_of_each_fit_decide():
     asked = []
     found = choose_dimension(lambda k: asked.append(k) or TrustedRows(by_k.get(k, low_rank(200, 12, 3))), 11)
     assert (found, asked) == (3, [1, 2, 3, 4])
+    asked.clear()
+    fits = lambda k: asked.append(k) or TrustedRows(by_k.get(k, low_rank(200, 12, 3)))  # noqa: E731
+    assert choose_dimension(fits, 11, first=2, overlooked=False) == 3
+    assert asked == [2, 3]  # from there on, and the next fit is nobody's question
 
 
 def one_fit_too_few(more):

@@ -63,6 +63,7 @@ def choose_dimension(
     method: str = "cross-validation",
     seed: int = 0,
     first: int = 1,
+    overlooked: bool = True,
 ) -> int:
     """The first k whose trusted rows have no more than k components.
 
@@ -77,6 +78,8 @@ def choose_dimension(
         Of the folds and of the null: the same rows have the same answer.
     first : int
         Number of components to begin with.
+    overlooked : bool
+        Whether to go on as well where the next fit trusts more rows, which have a further component.
 
     Returns
     -------
@@ -93,7 +96,7 @@ def choose_dimension(
     counted = cache(lambda k: _count(trusted(k), k, most, method, seed))
     for k in range(first, most):
         here = counted(k)
-        if here.count <= k and not _overlooked(here, counted(k + 1), k):
+        if here.count <= k and not (overlooked and _overlooked(here, counted(k + 1), k)):
             return max(1, here.count)
     return most
 

@@ -58,7 +58,8 @@ class RepairedRowsPCA(TL1SubspacePCA):
         k = 0 if judge is None else judge.n_components_
         if judge is None or np.mean(judge.weights_ == 0) > OFF_SHARE:
             most = min(largest_count(*Y.shape), *Y.shape)
-            more = choose_dimension(trusted, most, first=max(k, 1))
+            # With a given number, rows that a further component lets in are rather bad than overlooked.
+            more = choose_dimension(trusted, most, first=max(k, 1), overlooked=judge is None)
             judge, k = fitted(max(more, k)), k or more
         return RowChoice(
             judge.mean_, judge.components_[:k].T, judge.weights_ > 0, lambda Z: judge.predict(Z) > 0
