@@ -256,3 +256,13 @@ def test_flags_of_wine_do_not_change_from_call_to_call():
     assert all((other == flags[0]).all() for other in flags)
     assert (make_contaminated(50, 4, 2)[0] == make_contaminated(50, 4, 2)[0]).all()
     assert (make_toy()[0] == make_toy()[0]).all()
+
+
+@pytest.mark.parametrize("unit", [1e-25, 1e19, 1e24])
+def test_rows_in_single_precision_are_judged_in_any_units(unit):
+    """Densities per cubic meter: their variances are beyond the numbers of single precision."""
+    X, bad, _ = make_contaminated(200, 8, 2, kind="leverage", fraction=0.2, random_state=0)
+    rows = (X * unit).astype(np.float32)
+    pca = TL1SubspacePCA(2).fit(rows)
+    np.testing.assert_array_equal(pca.predict(rows) == -1, pca.flags_ > 0)
+    assert (pca.flags_[bad] > 0).all()

@@ -92,7 +92,7 @@ class TL1SubspacePCA(OutlierPCA):
         components, further ones that most rows have in common, and the columns
         with hardly any values but one, which judge nobody.
     judging_variance_ : ndarray of shape (q,)
-        Variances of the scores on it, zero for columns that judge nobody.
+        Variances of the scores on it, zero for columns that judge nobody; in double precision.
     score_distances_, orthogonal_distances_ : ndarray of shape (n_samples,)
         Of the training rows to that subspace, see `tl1pca.diagnostics.distances`.
     cutoffs_ : Cutoffs
@@ -236,11 +236,12 @@ class TL1SubspacePCA(OutlierPCA):
         self.components_ = signed_rows(lift(rows.asarray(plane.W)))
         self.judging_components_ = signed_rows(lift(rows.asarray(judge.W)))
         self.mean_ = saturated(origin + lift(rows.asarray(judge.center)), factor)
-        for name, variances in (
-            ("explained_variance_", plane.variances),
-            ("judging_variance_", judge.variances),
-        ):
-            setattr(self, name, rows.asarray(product(variances, 1 / factor, 1 / factor, dtype=rows.dtype)))
+        self.explained_variance_ = rows.asarray(
+            product(plane.variances, 1 / factor, 1 / factor, dtype=rows.dtype)
+        )
+        # In double precision, where squares of single precision would be beyond its range.
+        judging = product(judge.variances, 1 / factor, 1 / factor)
+        self.judging_variance_ = judging if isinstance(self.mean_, np.ndarray) else rows.asarray(judging)
         total = max(plane.total_variance, float(plane.variances.sum()))
         ratio = plane.variances / total if total > 0 else np.zeros(len(plane.variances))
         self.explained_variance_ratio_ = rows.asarray(ratio)
