@@ -30,7 +30,7 @@ Array = NDArray[Any]
 #: Pairs of rows among the directions in which gaps are looked for.
 GAP_DIRECTIONS = 50
 #: A gap is so many times as long as the way to it, and so many times over the number of rows beyond it.
-GAP, CHANCE_GAP = 0.6, 10.0
+GAP, CHANCE_GAP = 0.6, 20.0
 #: Share of the values that a stretch of an interval must take in to go on.
 TAIL = 0.05
 #: The same about a tight core, as where a foreign cluster sits in the shortest half.
