@@ -45,6 +45,33 @@ def test_decimal_commas_are_recognized(csv):
     assert csv("a;b\n1.5;2\n10,650;3\n").values[:, 0].tolist() == [1.5, 10650]  # points speak against it
 
 
+@pytest.mark.parametrize("below", ["39,008\n38,2\n37\n-36,1\n", "39,008\n\n38,2 %\nNA\n36,15\n"])
+@pytest.mark.parametrize("name", ["x", "Temp (C)", '"Temp, C"'])
+@pytest.mark.parametrize("ending", [".csv", ".txt"])
+def test_one_name_above_decimal_commas_is_one_column(tmp_path, below, name, ending):
+    table = read_table(path := file(tmp_path, f"{name}\n{below}", name=f"x{ending}"))
+    assert (table.columns, table.decimal) == ((name.strip('"'),), ",")
+    assert table.values[:2, 0].tolist() == [39.008, 38.2]
+    assert "--decimal . reads two columns" in " ".join(table.notes)
+    again = file(tmp_path, copied(original(path, table), table.rows.tolist(), {}, None)[0])
+    np.testing.assert_array_equal(read_table(again).values, table.values)
+
+
+def test_who_names_the_mark_says_whether_commas_separate(csv):
+    named, bare = "x\n39,008\n38,2\n37,5\n", "39,008\n38,2\n37,5\n"
+    assert csv(named, decimal=".").values.tolist() == [[39, 8], [38, 2], [37, 5]]
+    assert csv(named, decimal=",").values.tolist() == [[39.008], [38.2], [37.5]]
+    assert csv(bare, decimal=",").values.tolist() == [[39.008], [38.2], [37.5]]
+    table = csv(bare)  # nothing decides it
+    assert table.values.tolist() == [[39, 8], [38, 2], [37, 5]]
+    assert "--decimal , reads one column" in " ".join(table.notes)
+
+
+@pytest.mark.parametrize("above", ["a,b\n", "A title\n\n", "# a comment\n"])
+def test_names_and_titles_above_two_columns(csv, above):
+    assert csv(above + "39,008\n38,2\n37,5\n").values.tolist() == [[39, 8], [38, 2], [37, 5]]
+
+
 def test_a_point_under_a_decimal_comma_groups_threes_or_is_an_error(csv):
     assert csv("a;b\n1.234;1\n", decimal=",").values[0, 0] == 1234
     with pytest.raises(TableError, match=r"line 3: '1\.5' in column 'a' has a decimal point"):

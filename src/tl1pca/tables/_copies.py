@@ -14,7 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from .._files import write_atomically
-from ._lines import ENCODINGS, SAMPLE_LINES, lines_above, marked_off, split_lines, whole_header
+from ._lines import (
+    ALONE,
+    ENCODINGS,
+    SAMPLE_LINES,
+    is_one_column,
+    lines_above,
+    marked_off,
+    split_lines,
+    whole_header,
+)
 from ._read import read_table
 from ._table import DEFAULT_MAX_MEMORY, Table, TableError, listed, numbered, unique_names
 
@@ -64,6 +73,8 @@ def original(path: str | os.PathLike[str], table: Table) -> Original:
 def _cells(path: str, content: bytes, delimiters: str, table: Table) -> Original:
     """The cells of a text file that was read as a table before: that says how to split it."""
     lines = io.StringIO(_decoded(content), newline="").readlines()
+    if "," in delimiters and is_one_column(lines[:SAMPLE_LINES], table.decimal):
+        delimiters = ALONE
     lines = list(marked_off(lines[lines_above(lines[:SAMPLE_LINES], delimiters) :]))
     for delimiter in delimiters:
 
@@ -77,7 +88,7 @@ def _cells(path: str, content: bytes, delimiters: str, table: Table) -> Original
         count, names = found
         if count == len(table.values) and len(names) >= len(table.columns):
             below = (lambda: islice(records(), 1, None)) if table.named else records
-            alone = len(names) == 1 and "," in delimiters  # anything separates one column
+            alone = len(names) == 1 and delimiters != "\t"  # anything separates one column
             return Original(names, below, "," if alone else delimiter, table.decimal)
     raise TableError(f"{path}: its lines cannot be copied; convert it to plain CSV first.")
 

@@ -9,9 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ._table import shortened
-from ._words import looks_numeric
+from ._words import ONE_MARK, bare, decimal_mark, is_missing, looks_numeric, number
 
 SAMPLE_LINES = 100  # by which the layout is judged
+
+#: What is taken to separate the columns of a file that has one, with commas inside its numbers.
+ALONE = ";"
 
 #: Tried in this order for text that does not begin with the mark of UTF-16. Windows-1252 is Latin-1 with
 #: letters, dashes and the sign of the euro in place of control characters; only five bytes are none of these.
@@ -69,6 +72,51 @@ def lines_above(sample: Sequence[str], delimiters: str) -> int:
         if is_even(table) and len(table[-1]) > 1:
             return counts[delimiter]
     return counts[most_frequent(lines, delimiters)]
+
+
+def is_one_column(sample: Sequence[str], decimal: str | None) -> bool:
+    r"""Whether commas do not separate columns: each line is one number with at most one comma.
+
+    Two columns of whole numbers may look the same. One name right above them
+    speaks for one column, and so does a decimal comma that was asked for.
+
+    Examples
+    --------
+    >>> is_one_column(["x\n", "39,008\n", "38,2\n"], None), is_one_column(["39,008\n", "38,2\n"], None)
+    (True, False)
+    """
+    lines = [line.strip() for line in sample]
+    named = bool(lines) and not looks_numeric(lines[0])
+    cells = [line for line in lines[named:] if line]
+    if named:
+        name = lines[0]
+        lone = all(len(record) == 1 for mark in "\t;|," for _, record in records_of([name], mark))
+        if not name or name.startswith("#") or not lone or not lines[1:] or not lines[1]:
+            return False
+    elif decimal != ",":
+        return False
+    return _have_one_comma(cells) and _are_numbers(cells, decimal or decimal_mark(cells))
+
+
+def may_be_one_column(sample: Sequence[str]) -> bool:
+    """Whether lines that are read as two columns may hold one number each, with a decimal comma."""
+    cells = [line.strip() for line in sample if line.strip()]
+    return _have_one_comma(cells) and all("," in cell for cell in cells)
+
+
+def _have_one_comma(cells: Sequence[str]) -> bool:
+    numbers = [bare(cell) for cell in cells if not is_missing(cell)]
+    return any("," in cell for cell in numbers) and all(
+        cell.lstrip("+-").isdigit() or ((mark := ONE_MARK.fullmatch(cell)) and mark["mark"] == ",")
+        for cell in numbers
+    )
+
+
+def _are_numbers(cells: Sequence[str], decimal: str) -> bool:
+    try:
+        return all(is_missing(cell) or number(cell, decimal) is not None for cell in cells)
+    except ValueError:
+        return False
 
 
 def most_frequent(lines: Sequence[str], delimiters: str) -> str:

@@ -15,12 +15,15 @@ import pyarrow as pa
 from . import _regular
 from ._cells import NAME_OVERHEAD, Cells, Layout
 from ._lines import (
+    ALONE,
     ENCODINGS,
     SAMPLE_LINES,
     Record,
     is_even,
+    is_one_column,
     lines_above,
     marked_off,
+    may_be_one_column,
     most_frequent,
     records_of,
     said_of,
@@ -148,6 +151,9 @@ def _parse(
 
 
 def _layout(sample: Sequence[str], delimiters: str, options: Options, notes: list[str]) -> Layout:
+    alone = "," in delimiters and is_one_column(sample, options.decimal)
+    if alone:
+        delimiters = ALONE
     above = lines_above(sample, delimiters)
     if note := said_of(sample[:above]):
         notes.append(note)
@@ -158,7 +164,12 @@ def _layout(sample: Sequence[str], delimiters: str, options: Options, notes: lis
         raise TableError("holds no rows.")
     if first[0][1][0].lstrip().lower().startswith(("<!doctype", "<html")):
         raise TableError("is a web page (HTML), no table; was it saved from the page instead of downloaded?")
-    return layout_of(first, delimiter, options, notes, above)
+    layout = layout_of(first, delimiter, options, notes, above)
+    if alone and options.decimal is None and layout.decimal == ",":
+        notes.append("One name stands above them, so they are one column; --decimal . reads two columns.")
+    elif delimiter == "," and options.decimal is None and options.header is None and may_be_one_column(lines):
+        notes.append("Commas were read as what separates two columns; --decimal , reads one column.")
+    return layout
 
 
 def layout_of(
