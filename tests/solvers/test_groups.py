@@ -77,6 +77,18 @@ def test_groups_in_one_plane_say_nothing_of_a_cluster_off_it():
     assert alike(X, [groups[0], cluster, groups[1]], [groups[2]]) == as_tuples(groups)
 
 
+@pytest.mark.parametrize(("spread", "is_one"), [(1.5, True), (0.9, True), (0.3, False), (4.0, False)])
+@pytest.mark.parametrize("first", [True, False])
+def test_rows_of_a_group_vary_where_those_of_others_do(spread, is_one, first):
+    """Among many columns of noise the groups are of nearly the same width, whether they do or not."""
+    X, groups = drawn([*np.c_[TRIANGLE, np.zeros(3)], [0, 0, 5]], [60, 60, 60, 50], d=40)
+    scale = np.where(np.arange(230) < 180, 1.5, spread)[:, None]
+    X[:, 3:5] += scale * np.random.default_rng(1).normal(size=(230, 2))
+    kept = [*groups[:2], groups[3]] if first else groups[:3]
+    found = alike(X, kept, groups[2:3] if first else groups[3:])
+    assert found == (as_tuples(groups) if is_one else as_tuples(groups[:3]) if first else [])
+
+
 @pytest.mark.parametrize(("off", "is_one"), [(0.1, True), (1.0, True), (1.5, False)])
 def test_groups_in_one_plane_are_near_each_other_but_for_noise(off, is_one):
     """Off the plane two groups hardly differ by chance, and the third may differ by as much as the noise."""

@@ -37,8 +37,10 @@ def groups_alike(
     other that make up a majority say how far apart groups are; one more is
     like them if it is at least half as large as the smallest of them, not twice
     as wide as one of them nor half as wide, and no more than twice as far from
-    the next one as they are. Far is what is off the plane that rows have about their own
-    group: groups that lie apart in it say nothing of others that are off it.
+    the next one as they are. Far is what is off the plane that rows have about
+    their own group: groups that lie apart in it say nothing of others that are
+    off it. And rows vary in it as those of most groups do: a cluster of bad
+    rows has noise alone.
 
     Parameters
     ----------
@@ -65,14 +67,18 @@ def groups_alike(
     if not parts or sizes.max() >= count:  # most rows are one group
         return []
     widths = np.array([_width(X[part], tol) for part in parts])
-    axes, noise = _axes_within(own_centers(X, parts), parts)
+    own = own_centers(X, parts)
+    axes, noise = _axes_within(own, parts)
+    lengths = np.array([_width(own[part] @ axes, tol) for part in parts])
+    typical = float(np.median(np.repeat(lengths, sizes)))
+    like = (lengths <= ALIKE * typical) & (ALIKE * lengths >= typical)
     centers = np.array([X[part].mean(axis=0) for part in parts])
     centers -= centers @ axes @ axes.T
     far = np.linalg.norm(centers[:, None] - centers, axis=2)
-    first, link = _linked_majority(far, sizes, np.flatnonzero(ALIKE * sizes >= sizes.max()), count)
+    first, link = _linked_majority(far, sizes, np.flatnonzero(like & (ALIKE * sizes >= sizes.max())), count)
     if not first or widths[first].max() > ALIKE * widths[first].min():
         return []
-    like = ALIKE * sizes >= sizes[first].min()
+    like &= ALIKE * sizes >= sizes[first].min()
     like &= (widths <= ALIKE * widths[first].min()) & (ALIKE * widths >= widths[first].max())
     link = max(link, float(np.sqrt(_noise_of_centers(noise, X.shape[1], sizes[first]).max())))
     among = np.isin(np.arange(len(parts)), first)
