@@ -343,3 +343,15 @@ def test_complete_rows_of_the_warm_up_are_enough_for_as_many_components_as_colum
     X[::4, 0] = np.nan
     pca = IncrementalTL1PCA(2).fit(X)
     assert (pca.n_components_, pca.n_incomplete_) == (2, 10)
+
+
+@pytest.mark.parametrize("unit", [1e-25, 1e19, 1e24])
+def test_rows_in_single_precision_are_judged_in_any_units(unit):
+    """Their variances are beyond the numbers of single precision."""
+    X, bad, _ = make_contaminated(200, 8, 2, kind="leverage", fraction=0.2, random_state=0)
+    flags = [
+        IncrementalTL1PCA(2).fit(rows).predict(rows) == -1
+        for rows in (X.astype(np.float32), (X * unit).astype(np.float32))
+    ]
+    np.testing.assert_array_equal(*flags)
+    assert flags[0][bad].all()

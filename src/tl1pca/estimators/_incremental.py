@@ -77,6 +77,8 @@ class IncrementalTL1PCA(OutlierPCA):
     explained_variance_ : ndarray of shape (n_components_,)
         Variances of the scores, consistent with the main mode of the score
         distances of all rows.
+    judging_variance_ : ndarray of shape (n_components_,)
+        The same in double precision, by which rows are judged.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Share of the variance of the rows behind the model in use.
     cutoffs_ : Cutoffs
@@ -140,6 +142,7 @@ class IncrementalTL1PCA(OutlierPCA):
         "more rows, or 'fit', which makes do with what there is."
     )
     _fitted: ClassVar[dict[str, Fitted]] = {
+        "judging_variance_": Fitted(shape="k", least=0),
         "scale_": Fitted(least=0),
         "n_samples_seen_": Fitted(int, least=2),
         "n_rejected_": Fitted(int, least=0),
@@ -415,6 +418,8 @@ class IncrementalTL1PCA(OutlierPCA):
         self.components_ = signed_rows(model.axes[:, :k]).astype(dtype)
         self.mean_ = saturated(model.center, factor).astype(dtype)
         self.explained_variance_ = product(variances, 1 / factor, 1 / factor, dtype=dtype)
+        # Squares of single precision may be beyond its range.
+        self.judging_variance_ = product(variances, 1 / factor, 1 / factor)
         self.explained_variance_ratio_ = (variances / max(total, np.finfo(np.float64).tiny)).astype(dtype)
         self.rank_ = int(np.count_nonzero(variances > 1e-14 * max(total, 1e-300)))
 
