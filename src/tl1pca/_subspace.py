@@ -107,6 +107,13 @@ class Subspace:
         return rows, *(rows.map(safe, z, other) for z, other in zip(found, again))
 
 
+def has_variance(fitted: Any) -> bool:
+    """Whether the rows behind a fit differ by more than the rounding of their mean."""
+    variances = getattr(fitted, "judging_variance_", fitted.explained_variance_)
+    rounding = 1e-14 * float(np.abs(to_numpy(fitted.mean_).astype(np.float64)).max(initial=0.0))
+    return float(np.sqrt(to_numpy(variances).astype(np.float64).max(initial=0.0))) > rounding
+
+
 def row_distances(fitted: Any) -> Callable[[Rows], tuple[Any, Any]]:
     """What tells the distances of rows at hand.
 

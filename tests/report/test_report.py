@@ -387,6 +387,17 @@ def test_degenerate_data_still_give_a_page(X):
     assert "What to do next" in text(render_report(X))
 
 
+@pytest.mark.parametrize("value", [1.0, 0.1, -1234.56])
+@pytest.mark.parametrize("bad", [0, 1, 4])
+def test_rows_that_are_all_equal_have_no_components_to_use(value, bad):
+    X = np.full((20, 3), value)
+    X[:bad] += np.arange(1, 4)
+    page = text(render_report(X))
+    assert "there is no variance" in page
+    assert "can be used as they are" not in page
+    assert "there is no variance" not in text(render_report(gaussian(20, 3) * 1e-9 + value))
+
+
 # ------------------------------------------------------------------------------- errors and files
 @pytest.mark.parametrize(
     ("change", "error", "message"),

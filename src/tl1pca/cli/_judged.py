@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._pipelines import inner_names, inner_rows, numbers, observed_numbers, split
+from .._subspace import has_variance
 from .._unusual import unusual
 from ..diagnostics import Diagnostics, Flag, diagnose, excess, rows_behind, rows_for_flags
-from ..report._words import count, too_few
+from ..report._words import NO_VARIANCE, count, too_few
 from ..tables import Table
 from ._data import frame
 
@@ -79,10 +80,11 @@ class Judged:
         usual = {"score distance": limits.score, "orthogonal distance": limits.orthogonal}
         # Rows that are all the same have no limit along the components.
         named = ", ".join(f"{what} {limit:.4g}" for what, limit in usual.items() if np.isfinite(limit))
-        return (
+        said = (
             f"{self.flagged:,} of {count(n, 'row')} stand{'s' * (self.flagged == 1)} out from "
             f"{count(self.n_components, 'component')} ({name}; usual up to {named})."
         )
+        return said if has_variance(self.pca) else f"{said} {NO_VARIANCE}"
 
     def flags(self) -> list[str]:
         """Flags of all rows in words."""

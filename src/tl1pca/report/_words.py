@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._subspace import has_variance
 from .._unusual import Unusual
 from ..diagnostics import Flag, rows_for_flags
 from ..preprocessing import unequal_spreads
@@ -173,6 +174,12 @@ def too_few(n: int, k: int) -> str:
     )
 
 
+#: Of a fit to rows that are all equal, but for outliers.
+NO_VARIANCE = (
+    "The rows that the fit describes are all equal: there is no variance, and the components mean nothing."
+)
+
+
 # ------------------------------------------------------------------------------- what was found
 def findings(analysis: Analysis, details: Unusual) -> list[str]:
     """What was found, a few sentences; `details` are those of the flagged rows."""
@@ -295,6 +302,11 @@ def advice(analysis: Analysis) -> Advice:
     share, kinds, expected = m / n, analysis.found.flags[analysis.flagged], analysis.false_alarms * n
     if analysis.too_few:
         warning, steps = "", ["Collect more rows before you judge single ones."]
+    elif not has_variance(analysis.estimator):
+        warning, steps = (
+            NO_VARIANCE,
+            ["Check whether these are the columns and rows that you meant to look at."],
+        )
     elif not m:
         warning, steps = "", ["No row needs attention. The components can be used as they are."]
     elif share > 0.5:
