@@ -73,7 +73,8 @@ def pack(header: dict[str, Any], arrays: Sequence[Array]) -> bytes:
 
 def unpack(content: bytes) -> tuple[Any, list[Array]]:
     """Header and arrays in the bytes of a file; the header may be any JSON."""
-    if content[:4] != b"PK\x03\x04":
+    # The name of the first member tells other archives from files that were damaged.
+    if content[:4] != b"PK\x03\x04" or content[30 : 30 + len(HEADER)] != HEADER.encode():
         refuse(
             "it is no model file. Give a file that tl1pca.save wrote; pickles are not read, "
             "because reading one runs what is in it."

@@ -1,5 +1,6 @@
 """Exit codes, streams and messages, as a user and a script meet them."""
 
+import ctypes
 import io
 import os
 import signal
@@ -187,3 +188,33 @@ def test_advice_about_gaps_can_be_followed_where_a_model_is_given(run, data, tmp
     assert "--missing drop" in done.err
     assert "or a model that was fitted with --method cell" in done.err
     assert "--exclude" not in done.err
+
+
+def _obey_permissions():
+    """What is run is denied what the permissions of a file deny, even if it is root that runs it."""
+    libc = ctypes.CDLL(None)
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root gives up its rights as Linux has it")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "outliers {data} --model {secret}",
+        "explain {secret} {data} 1",
+        "monitor {secret} {data}",
+        "fit {secret}",
+    ],
+)
+def test_a_file_that_may_not_be_read_is_no_wrong_usage(tmp_path, data, words):
+    secret = tmp_path / "secret.csv"
+    secret.touch(mode=0o000)
+    done = subprocess.run(
+        [*TL1PCA, *words.format(data=data, secret=secret).split()],
+        preexec_fn=_obey_permissions,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, f"tl1pca: error: '{secret}': Permission denied\n")

@@ -188,7 +188,14 @@ class Output:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
-Model = Annotated[Path | None, typer.Option(help="Model file, as written by fit. Default: fit DATA.")]
+#: Whether it can be read is found out where it is read, as with DATA: an error of the file, not of usage.
+Model = Annotated[
+    Path | None, typer.Option(readable=False, help="Model file, as written by fit. Default: fit DATA.")
+]
+
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", readable=False, help="Model file, as written by fit.")
+]
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:

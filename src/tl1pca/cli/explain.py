@@ -17,7 +17,9 @@ N_LARGEST = 3
 
 
 def command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as written by fit.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", readable=False, help="Model file, as written by fit.")
+    ],
     data: Data,
     row: Annotated[list[str], typer.Argument(metavar="ROW...", help="Labels of rows, or their numbers.")],
     reading: Reading,

@@ -19,7 +19,9 @@ ALARM = 3
 
 
 def command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as written by fit.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", readable=False, help="Model file, as written by fit.")
+    ],
     data: Data,
     reading: Reading,
     output: Output,
