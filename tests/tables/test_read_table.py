@@ -54,6 +54,29 @@ def test_endings_are_taken_in_any_case(tmp_path):
     assert read_table(write(tmp_path / "X.CSV", "a,b\n1,2\n")).columns == ("a", "b")
 
 
+@pytest.mark.parametrize("name", [None, "day"])
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.date_range("2024-01-30", periods=7),
+        pd.date_range("2024-01-30 06:00", periods=7, freq="h"),
+        pd.date_range("2024-01-30", periods=7, tz="UTC"),
+        pd.Index(pd.date_range("2024-01-30", periods=7).date),
+        pd.Index([f"row {i}" for i in range(7)]),
+    ],
+    ids=["days", "hours", "zone", "dates", "text"],
+)
+def test_an_index_names_the_rows_in_parquet_as_in_text(tmp_path, index, name):
+    frame = pd.DataFrame(X, index=index.rename(name), columns=list("abc"))
+    frame.to_csv(tmp_path / "x.csv")
+    frame.to_parquet(tmp_path / "x.parquet")
+    text, found = (read_table(tmp_path / f"x.{ending}") for ending in ("csv", "parquet"))
+    assert found.labels == text.labels
+    assert (found.columns, found.set_aside) == (text.columns, ())
+    frame.reset_index(names="when").to_parquet(tmp_path / "x.parquet", index=False)
+    assert read_table(tmp_path / "x.parquet").labels == text.labels
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float16, np.float32, bool, ">f8", ">i4"])
 def test_numbers_of_any_type(tmp_path, dtype):
     values = np.array([[0, 1], [1, 0]]).astype(dtype)

@@ -29,6 +29,8 @@ BATCH = 1 << 20  # numbers decoded at a time
 COLUMN = 8192  # bytes that Arrow takes for the description of a column
 LABELS = 1024  # of the rows, decoded at a time
 INDEX = "__index_level_"  # how pandas names an unnamed index
+MIDNIGHT = " 00:00:00"
+LONGEST_NOTES = 1 << 20  # bytes of what pandas says of a file
 
 
 def read_parquet(stream: BinaryIO, options: Options) -> Table:
@@ -97,6 +99,18 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
+def _is_time(kind: Any) -> bool:
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def _index(schema: Any) -> list[str]:
+    """The columns that pandas wrote of an index."""
+    if len((schema.metadata or {}).get(b"pandas", b"")) > LONGEST_NOTES:
+        return []
+    said = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in said if isinstance(name, str) and name in schema.names]
+
+
 def _label(schema: Any, options: Options) -> str | None:
     if options.labels is not None:
         if options.labels not in schema.names:
@@ -104,13 +118,17 @@ def _label(schema: Any, options: Options) -> str | None:
                 f"there is no column {options.labels!r} for the labels; the file has {listed(schema.names)}."
             )
         kind = schema.field(options.labels).type
-        if not (_is_text(kind) or _is_number(kind)):
+        if not (_is_text(kind) or _is_number(kind) or _is_time(kind)):
             raise TableError(f"column {options.labels!r} holds {kind}, which cannot name rows.")
         return options.labels
-    index = [name for name in schema.names if name.startswith(INDEX)]
-    if len(index) == 1 and (_is_text(schema.field(index[0]).type) or _is_number(schema.field(index[0]).type)):
-        return str(index[0])
-    return str(schema.names[0]) if len(schema.names) and _is_text(schema.field(0).type) else None
+    index = _index(schema) or [name for name in schema.names if name.startswith(INDEX)]
+    if len(index) == 1:
+        kind = schema.field(index[0]).type
+        # As in text: a column with a name is data where it holds numbers.
+        if _is_text(kind) or _is_time(kind) or (index[0].startswith(INDEX) and _is_number(kind)):
+            return index[0]
+    first = schema.field(0).type if len(schema.names) else pa.null()
+    return str(schema.names[0]) if _is_text(first) or _is_time(first) else None
 
 
 def _decode(
@@ -153,6 +171,8 @@ def _labels(stream: BinaryIO, rows: int, label: str, used: int, options: Options
             break
     if len(found) != rows:
         raise TableError(f"holds {len(found)} labels and declares {rows} rows.")
+    if all(label.endswith(MIDNIGHT) or not label for label in found):
+        return [label.removesuffix(MIDNIGHT) for label in found]  # days, as pandas writes them to text
     return found
 
 
@@ -165,6 +185,12 @@ def _numbers(column: Any) -> Array:
 
 def _strings(column: Any) -> tuple[list[str], int]:
     """Labels of a batch with the memory they take; a text that is repeated is one object."""
+    if _is_time(column.type):
+        # In the steps of Python, whose dates have no finer ones.
+        zone = column.type.tz if pa.types.is_timestamp(column.type) else None
+        times = compute.cast(column, pa.timestamp("us", zone), safe=False).to_pylist()
+        texts = ["" if time is None else str(time) for time in times]
+        return texts, sum(map(sys.getsizeof, texts)) + 8 * len(texts)
     if not pa.types.is_dictionary(column.type):
         texts = [str(value) for value in column.to_pylist()]
         return texts, sum(map(sys.getsizeof, texts)) + 8 * len(texts)
