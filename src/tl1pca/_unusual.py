@@ -37,8 +37,8 @@ class Unusual:
     Attributes
     ----------
     by_score : ndarray of bool of shape (m,)
-        Whether `values` are shares of the squared score distance; otherwise
-        they are residuals in units of their robust spread.
+        Whether `values` are shares, between 0 and 1, of what columns add to the
+        squared score distance; otherwise they are residuals in units of their robust spread.
     columns : ndarray of int of shape (m, min(3, d))
     values : ndarray of shape (m, min(3, d))
         NaN where a column adds too little to be named; never the first.
@@ -113,7 +113,7 @@ def unusual(pca: Any, data: Array, found: Diagnostics, rows: Array, cells: Array
         )
         missing = None if cells is None else np.isnan(cells[rows[block]][inside])
         for chosen, described in (
-            (inside, _by_score(A[inside], T[inside] * precision, T[inside], dual, top, missing)),
+            (inside, _by_score(A[inside], T[inside] * precision, dual, top, missing)),
             (~inside, off),
         ):
             for target, what in zip(part, described):
@@ -124,12 +124,14 @@ def unusual(pca: Any, data: Array, found: Diagnostics, rows: Array, cells: Array
     return Unusual(by_score, columns, values, spread)
 
 
-def _by_score(
-    A: Array, weighted: Array, T: Array, dual: Array, top: int, missing: Array | None
-) -> tuple[Array, Array]:
-    """The columns with the largest shares of the squared score distance, of those that are not missing."""
-    total = np.maximum((T * weighted).sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    shares = A * (weighted @ dual.T) / total
+def _by_score(A: Array, weighted: Array, dual: Array, top: int, missing: Array | None) -> tuple[Array, Array]:
+    """The columns with the largest shares of the squared score distance, of those that are not missing.
+
+    What a column adds may be negative, and the others together add more than
+    the whole then. Shares are of all that is added.
+    """
+    added = np.maximum(A * (weighted @ dual.T), 0.0)
+    shares = added / np.maximum(added.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     if missing is not None:  # what stands there comes from the other columns
         shares[missing & ~missing.all(axis=1, keepdims=True)] = -np.inf
     columns = np.argsort(-shares, axis=1, kind="stable")[:, :top]

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 
@@ -18,8 +19,9 @@ from sklearn.preprocessing import StandardScaler
 import tl1pca
 from support import ESTIMATORS, gaussian, name, subspace_angle
 from tl1pca import TL1SubspacePCA
+from tl1pca._unusual import unusual
 from tl1pca.datasets import load_table, make_contaminated
-from tl1pca.diagnostics import diagnose, principal_angles
+from tl1pca.diagnostics import Flag, diagnose, principal_angles
 from tl1pca.preprocessing import MADScaler
 from tl1pca.report import render_report, write_report
 from tl1pca.report._analysis import analyze
@@ -385,6 +387,23 @@ def test_few_rows_are_all_drawn():
 )
 def test_degenerate_data_still_give_a_page(X):
     assert "What to do next" in text(render_report(X))
+
+
+def test_shares_of_the_score_distance_are_never_more_than_the_whole():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 6)) + 0.1 * rng.normal(size=(60, 6))
+    pca = tl1pca.TL1SubspacePCA(2).fit(X)
+    found = diagnose(pca, X)
+    found = replace(found, flags=np.full(60, Flag.GOOD_LEVERAGE))  # all rows are described by shares
+    shares = unusual(pca, X, found, np.arange(60)).values
+    assert np.nanmin(shares) >= 0
+    assert (np.nansum(shares, axis=1) <= 1 + 1e-12).all()
+    C, T = pca.components_, pca.transform(X)
+    added = (X - pca.mean_) * ((T / pca.explained_variance_) @ C)
+    assert (added < 0).any()  # which others made up for, beyond the whole
+    np.testing.assert_allclose(
+        shares[:, 0], (added.max(axis=1) / np.maximum(added, 0).sum(axis=1)), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("value", [1.0, 0.1, -1234.56])

@@ -10,7 +10,7 @@ const model = data.model && {
 };
 const SHOWN = 12;
 
-// The arithmetic of tl1pca._unusual: residuals in robust spreads, shares of the squared score distance.
+// The arithmetic of tl1pca._unusual: residuals in robust spreads, shares of what columns add to the squared score distance.
 const contributions = (i) => {
   const d = data.names.length;
   const k = model.precision.length;
@@ -20,8 +20,7 @@ const contributions = (i) => {
     for (let j = 0; j < d; j += 1) t += a[j] * model.dual[c * d + j];
     return t;
   });
-  const total = scores.reduce((sum, t, c) => sum + t * t * model.precision[c], 0) || 1;
-  return Array.from({ length: d }, (_, j) => {
+  const parts = Array.from({ length: d }, (_, j) => {
     let [fit, pull] = [0, 0];
     for (let c = 0; c < k; c += 1) {
       fit += scores[c] * model.components[c * d + j];
@@ -34,11 +33,13 @@ const contributions = (i) => {
       value: model.raw === null ? back(model.mean[j] + a[j]) : model.raw[i * d + j],
       expected: back(model.mean[j] + fit),
       residual: (a[j] - fit) / model.spread[j],
-      share: (a[j] * pull) / total,
+      share: Math.max(a[j] * pull, 0),
       cell: Number.isNaN(cell) ? 0 : cell,
       state: Number.isNaN(cell) ? "missing" : model.cells !== null && Math.abs(cell) > model.cutoff ? "bad cell" : "",
     };
   });
+  const total = parts.reduce((sum, part) => sum + part.share, 0) || 1;
+  return parts.map((part) => ({ ...part, share: part.share / total }));
 };
 
 const showColumns = () => {
