@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -153,12 +154,38 @@ def test_a_file_that_is_written_anew_with_further_rows_goes_on(watched, log, tmp
     assert "beginning" not in capsys.readouterr().err
 
 
-def test_a_line_that_is_no_row_is_an_error_with_its_place(watched, log):
-    lines = lines_of(rows_of(140))
-    add(log, HEAD + "".join(lines))
-    list(watched.look())
-    add(log, lines[0] + "restart\n")
-    with pytest.raises(TableError, match=r"log\.csv: line 145 has 1 field"):
+@pytest.mark.parametrize("at", [1, 30, 99, 140])
+@pytest.mark.parametrize("bad", ["restart\n", "1;2;3;4;5;6\n", '"no end;1\n'])
+@pytest.mark.parametrize("live", [True, False], ids=["as it comes", "at once"])
+def test_a_line_that_is_no_row_is_told_and_left_out(watched, log, at, bad, live, capsys):
+    X = rows_of(160)
+    lines = lines_of(X)
+    lines[at:at] = [bad]
+    lines[at + 3 : at + 3] = [bad, bad]
+    parts = []
+    if live:
+        add(log, HEAD)
+        for begin in range(0, len(lines), 5):
+            add(log, "".join(lines[begin : begin + 5]))
+            parts += watched.look()
+    else:
+        add(log, HEAD + "".join(lines))
+        parts += watched.look()
+    np.testing.assert_array_equal(np.vstack([part.table.values for part in parts]), X)
+    np.testing.assert_array_equal(np.concatenate([part.table.rows for part in parts]), np.arange(1, 161))
+    told = [line for line in capsys.readouterr().err.splitlines() if line.endswith("It is left out.")]
+    assert len(told) == 3
+    if "no end" not in bad:
+        places = [int(re.search(r"log\.csv: line (\d+) has", line)[1]) for line in told]
+        assert places == [at + 4, at + 7, at + 8]
+    add(log, lines_of(X)[0])  # and it is still known as the same file
+    (part,) = watched.look()
+    assert part.table.rows.tolist() == [161]
+
+
+def test_a_file_no_part_of_which_is_a_table_is_an_error(watched, log):
+    add(log, '"a,b\n1,2\n3,4\n')
+    with pytest.raises(TableError, match=r"log\.csv: ends inside a field"):
         list(watched.look())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -57,6 +58,7 @@ class Seen:
     rows: int = 0
     rest: bytes = b""  # behind the last line that ended
     told: bytes = b""  # such a rest that was told as a row
+    gaps: bool = False  # whether lines were left out, so that the head cannot go on
 
     def is_part_of(self, content: bytes) -> bool:
         """Whether a file goes on from what was read, by its bytes from the last known ones on."""
@@ -124,11 +126,53 @@ class Growing:
         except TableError:
             if first and not self._has_numbers(lines[-1]):  # titles and names: nothing to read yet
                 return None
-            raise
+            good = self._readable(lines)
+            if good == len(lines) or (first and not good):
+                raise  # for something else than a line among rows that is none
+            return self._without_bad_lines(lines)
+        return self._taken(lines, table, rows)
+
+    def _without_bad_lines(self, lines: list[bytes]) -> Iterator[Part]:
+        """Rows of lines of which some are none: these are told, and left out."""
+        seen = self.seen
+        while any(line.strip() for line in lines):
+            good = self._readable(lines)
+            if any(line.strip() for line in lines[:good]):
+                yield from self._taken(lines[:good], *self._table(b"".join(lines[:good])))
+            for line in lines[good : good + 1]:
+                note(f"{self._problem(line)} It is left out.")
+                seen.end = (seen.end + line)[-KNOWN_BYTES:]
+                seen.size, seen.lines = seen.size + len(line), seen.lines + 1
+                seen.told, seen.gaps = b"", True
+            lines = lines[good + 1 :]
+
+    def _readable(self, lines: list[bytes]) -> int:
+        """How many of the lines can be read, from the first on."""
+        least = 0
+        if not self.seen.head:
+            tried = range(2, min(len(lines), HEAD_LINES) + 1)
+            least = next((n for n in tried if not self._problem(b"".join(lines[:n]))), 0)
+            if not least:
+                return 0
+        more = range(least + 1, len(lines) + 1)
+        return least + bisect_right(more, False, key=lambda n: bool(self._problem(b"".join(lines[:n]))))
+
+    def _problem(self, text: bytes) -> str:
+        """Why some lines cannot be read below the first ones; empty if they can."""
+        self.part.write_bytes(self.seen.head + text)
+        try:
+            read_as_is(str(self.part), self.reading, self.fitted)
+        except TableError as error:
+            return self._at_its_place(f"{error}")
+        return ""
+
+    def _taken(self, lines: list[bytes], table: Table, rows: int) -> Iterator[Part]:
+        """The rows of a table of lines, which are known from now on."""
+        seen, text = self.seen, b"".join(lines)
         told = seen.rows + 1 if seen.told and lines[0].rstrip(b"\r\n") == seen.told.rstrip(b"\r") else None
         if seen.told and told is None:
             note(f"Row {seen.rows + 1} went on after it was read: it is read again.")
-        more = lines[: max(HEAD_LINES - seen.head.count(b"\n"), 0)]
+        more = [] if seen.gaps else lines[: max(HEAD_LINES - seen.head.count(b"\n"), 0)]
         below = sum(bool(line.strip()) for line in lines[len(more) :])
         seen.head += b"".join(more)
         seen.head_rows += rows - below
