@@ -355,3 +355,11 @@ def test_rows_in_single_precision_are_judged_in_any_units(unit):
     ]
     np.testing.assert_array_equal(*flags)
     assert flags[0][bad].all()
+
+
+@pytest.mark.parametrize("n_rows", [100, 700])
+def test_rows_are_judged_by_the_variances_that_are_reported(n_rows):
+    """In the warm-up, whose variances are those of its fit, and beyond it."""
+    X, _, _ = make_contaminated(n_rows, 8, 2, fraction=0.2, random_state=0)
+    pca = IncrementalTL1PCA(2).fit(X)
+    np.testing.assert_array_equal(pca.judging_variance_, pca.explained_variance_)

@@ -330,7 +330,8 @@ class IncrementalTL1PCA(OutlierPCA):
         if np.isnan(block).any():
             block = self._filled(block)
         self.n_incomplete_ = n_rows - len(block)
-        first = self._warm_up_fit().fit(block)
+        # In double precision, as all that follows.
+        first = self._warm_up_fit().fit(block.astype(np.float64))
         self.n_components_ = int(first.n_components_)
         self.factor_ = safe_factor(float(np.abs(block).max()), block.dtype)
         rows = block.astype(np.float64) * self.factor_
@@ -338,8 +339,9 @@ class IncrementalTL1PCA(OutlierPCA):
         for name in ("objective_", "objective_path_", "n_iter_", "converged_"):
             setattr(self, name, getattr(first, name))
         self._store(new_state(model, rows, int(self.warm_up)), block.dtype)
-        for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_", "rank_"):
-            setattr(self, name, getattr(first, name))
+        for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
+            setattr(self, name, product(getattr(first, name), 1.0, dtype=block.dtype))
+        self.judging_variance_, self.rank_ = first.explained_variance_, first.rank_
 
     def _filled(self, block: Array) -> Array:
         """The rows of the warm-up, missing cells as `TL1CellPCA` predicts them from the good ones."""
