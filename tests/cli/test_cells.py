@@ -103,3 +103,21 @@ def test_what_cannot_be(run, wrong, tmp_path):
     assert refused.code == 1
     assert "judges rows, not cells" in refused.err
     assert run("outliers", path).code == 1  # a method for rows stops at missing values
+
+
+@pytest.mark.parametrize("labels", ["", "name,"])
+def test_impute_keeps_a_row_of_units(run, tmp_path, labels):
+    X = np.random.default_rng(0).normal(size=(30, 1)) * [1.0, 2.0, 3.0] + 5.0
+    path = tmp_path / "x.csv"
+    lines = [f"r{i}," * bool(labels) + ",".join(f"{x:.3f}" for x in row) for i, row in enumerate(X)]
+    lines[4] = lines[4].rpartition(",")[0] + ","
+    path.write_text("\n".join([f"{labels}a,b,c", "," * bool(labels) + "kg,m,s", *lines]) + "\n")
+    done = run("impute", path, "-k", 1)
+    assert done.code == 0
+    copied = done.out.splitlines()
+    assert copied[:6] == path.read_text().splitlines()[:6]
+    assert copied[6].startswith(lines[4])
+    assert float(copied[6].rpartition(",")[2]) == pytest.approx(X[4, 2], abs=0.01)
+    assert "Replaced: 1 missing and 0 bad" in done.err
+    first = json.loads(run("impute", path, "-k", 1, "--json").out)["rows"][0]
+    assert (first["a"], first["b"], first["c"]) == (None, None, None)

@@ -21,7 +21,8 @@ def command(
     """Print DATA with missing and bad cells replaced, as CSV.
 
     A cell is bad if it does not fit the others of its row; it is replaced by
-    what they say. All else stays as it is: a text file is copied cell by cell.
+    what they say. All else stays as it is, a row of units below the names too:
+    a text file is copied cell by cell.
     outliers --cells lists the bad cells.
     """
     import numpy as np
@@ -36,7 +37,10 @@ def command(
     fitted, table = cell_model_or_fit(data, reading, choice, model)
     values = np.asarray(fitted.impute(frame(table, fitted)), dtype=np.float64)
     missing = np.isnan(table.values)
-    changed = values != table.values
+    if table.units:  # a row below the names that is none
+        missing[table.rows == 1] = False
+        values[table.rows == 1] = table.values[table.rows == 1]
+    changed = (values != table.values) & ~np.isnan(values)
     n_missing, n_bad = int(missing.sum()), int(np.count_nonzero(changed & ~missing))
     note(f"Replaced: {n_missing:,} missing and {n_bad:,} bad of {values.size:,} cells.")
     if json or data == "-":  # which cannot be read a second time

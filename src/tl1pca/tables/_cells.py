@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -203,7 +203,7 @@ class Cells:
             piece = self._blocks.pop(0)
             values[row : row + len(piece)] = piece[:, kept]
             row += len(piece)
-        return assemble(
+        table = assemble(
             values,
             [self._names[self.kept[at]] for at in kept],
             named=self.layout.header,
@@ -213,6 +213,14 @@ class Cells:
             options=self._options,
             decimal=self._decimal,
         )
+        first = self.layout.first[0][0] if self.layout.first else None
+        return replace(table, units=first is not None and first == self._line_of_words())
+
+    def _line_of_words(self) -> int | None:
+        """A line in which none of the columns of numbers has one."""
+        used = [self._columns[j] for j in self.kept if self._columns[j].usable]
+        columns = [set(column.words.values()) for column in used if column.kind is Kind.NUMBER]
+        return min(set.intersection(*columns), default=None) if len(columns) > 1 else None
 
     def _notes(self, text: Sequence[int]) -> list[str]:
         notes = []
@@ -226,7 +234,7 @@ class Cells:
             notes.append(f"Set aside {len(text) - 8:,} more columns that are not numbers.")
         used = [(shortened(self._names[j]), self._columns[j]) for j in self.kept if self._columns[j].usable]
         gaps = [(name, column) for name, column in used if column.others]
-        second = _line_of_words([column for _, column in used if column.kind is Kind.NUMBER])
+        second = self._line_of_words()
         if second is not None:
             words = [next(cell for cell, at in c.words.items() if at == second) for _, c in gaps]
             notes.append(
@@ -254,13 +262,6 @@ class Cells:
             names = listed([name for name, pair in answers if pair == (yes, no)])
             notes.append(f"{yes.capitalize()} counts as 1, {no} as 0, in {names}.")
         return notes
-
-
-def _line_of_words(columns: Sequence[Column]) -> int | None:
-    """A line in which none of the columns of numbers has one."""
-    if len(columns) < 2:
-        return None
-    return min(set.intersection(*(set(column.words.values()) for column in columns)), default=None)
 
 
 def _cells(count: int) -> str:

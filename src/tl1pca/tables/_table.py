@@ -80,6 +80,8 @@ class Table:
         What a user should know about how the file was read.
     decimal : str
         Decimal mark of the numbers in a text file, "." or ",".
+    units : bool
+        Whether row 1 has words in all columns of numbers: units, or names.
     """
 
     values: Array
@@ -90,6 +92,7 @@ class Table:
     set_aside: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     decimal: str = "."
+    units: bool = False
 
     def missing(self) -> dict[str, int]:
         """Number of missing values of each column that has some."""
