@@ -96,7 +96,7 @@ def test_scores_of_short_rows_are_held_by_their_variance():
 
 
 def test_scores_of_short_rows_are_those_of_the_loss_in_units_of_the_noise():
-    """Its slope is zero, with the noise shared by the d - k directions that are left."""
+    """Its slope is that of the scores over their variances, with the noise shared by d - k directions."""
     axes = np.linalg.qr(np.random.default_rng(0).normal(size=(7, 2)))[0]
     given = model(axes, [100.0, 50.0], noise=5.0, d=7)
     row = axes @ [9.0, 4.0] + np.array([0.5, -0.5, 3.0, 0.2, -1.0, 0.8, 0.0])
@@ -106,7 +106,8 @@ def test_scores_of_short_rows_are_those_of_the_loss_in_units_of_the_noise():
     fitted = (stretch * row - found)[:6] / (stretch - 1)
     left = row[:6] - fitted
     weights = 1 / (1 + (left / 3.75) ** 2) ** 2  # the noise is 5 / (7 - 2) = 1
-    np.testing.assert_allclose((weights * left) @ axes[:6], 0.0, atol=1e-4)
+    scores = np.linalg.lstsq(axes[:6], fitted, rcond=None)[0]
+    np.testing.assert_allclose((weights * left) @ axes[:6], scores / [100.0, 50.0], atol=1e-4)
 
 
 def test_units_of_the_data_are_no_matter():
