@@ -20,6 +20,7 @@ from tl1pca.dimension import (
     choose_dimension,
     columns_of_their_own,
     common,
+    dimension_of_trusted,
     largest_count,
     needed,
     parallel_analysis,
@@ -92,10 +93,17 @@ def test_the_rows_of_each_fit_decide():
     asked = []
     found = choose_dimension(lambda k: asked.append(k) or TrustedRows(by_k.get(k, low_rank(200, 12, 3))), 11)
     assert (found, asked) == (3, [1, 2, 3, 4])
-    asked.clear()
+
+
+def test_what_trusted_rows_have_is_asked_for_at_once():
+    """From a given number on; whether the fit with one more would trust more rows is nobody's question."""
+    by_k, asked = {2: low_rank(200, 12, 4)}, []
     fits = lambda k: asked.append(k) or TrustedRows(by_k.get(k, low_rank(200, 12, 3)))  # noqa: E731
-    assert choose_dimension(fits, 11, first=2, overlooked=False) == 3
-    assert asked == [2, 3]  # from there on, and the next fit is nobody's question
+    assert dimension_of_trusted(fits, 2, 11) == 4
+    assert asked == [2, 4]
+    asked.clear()
+    assert dimension_of_trusted(fits, 3, 11) == 3
+    assert asked == [3]
 
 
 def one_fit_too_few(more):

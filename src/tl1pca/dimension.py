@@ -57,13 +57,7 @@ def largest_count(rows: int, columns: int) -> int:
 
 
 def choose_dimension(
-    trusted: Callable[[int], TrustedRows],
-    most: int,
-    *,
-    method: str = "cross-validation",
-    seed: int = 0,
-    first: int = 1,
-    overlooked: bool = True,
+    trusted: Callable[[int], TrustedRows], most: int, *, method: str = "cross-validation", seed: int = 0
 ) -> int:
     """The first k whose trusted rows have no more than k components.
 
@@ -76,10 +70,6 @@ def choose_dimension(
     method : {"cross-validation", "parallel"}
     seed : int
         Of the folds and of the null: the same rows have the same answer.
-    first : int
-        Number of components to begin with.
-    overlooked : bool
-        Whether to go on as well where the next fit trusts more rows, which have a further component.
 
     Returns
     -------
@@ -94,11 +84,22 @@ def choose_dimension(
     2
     """
     counted = cache(lambda k: _count(trusted(k), k, most, method, seed))
-    for k in range(first, most):
+    for k in range(1, most):
         here = counted(k)
-        if here.count <= k and not (overlooked and _overlooked(here, counted(k + 1), k)):
+        if here.count <= k and not _overlooked(here, counted(k + 1), k):
             return max(1, here.count)
     return most
+
+
+def dimension_of_trusted(trusted: Callable[[int], TrustedRows], k: int, most: int) -> int:
+    """The number of components, k at least, that the rows have which a fit with so many trusts.
+
+    Unlike `choose_dimension` it goes to what is counted at once, and no further: rows that one more
+    component lets in are rather bad than overlooked where the number is not asked for.
+    """
+    while (count := _count(trusted(k), k, most, "cross-validation", 0).count) > k:
+        k = count
+    return k
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._predicted import TrustedRows, principal_axes
-from ..dimension import choose_dimension, largest_count
+from ..dimension import choose_dimension, dimension_of_trusted, largest_count
 from ..solvers.cell_start import RowChoice
 from ..solvers.cellwise import solve_scores
 from ._subspace import TL1SubspacePCA
@@ -54,13 +54,12 @@ class RepairedRowsPCA(TL1SubspacePCA):
             values = repaired_alone(Y[index], given[index], fit.mean_, fit.components_.T)
             return TrustedRows(values, given[index], index)
 
-        judge = None if self.n_components is None else fitted(self.n_components)
-        k = 0 if judge is None else judge.n_components_
-        if judge is None or np.mean(judge.weights_ == 0) > OFF_SHARE:
-            most = min(largest_count(*Y.shape), *Y.shape)
-            # With a given number, rows that a further component lets in are rather bad than overlooked.
-            more = choose_dimension(trusted, most, first=max(k, 1), overlooked=judge is None)
-            judge, k = fitted(max(more, k)), k or more
+        most = min(largest_count(*Y.shape), *Y.shape)
+        k = choose_dimension(trusted, most) if self.n_components is None else self.n_components
+        judge = fitted(k)
+        k = judge.n_components_
+        if self.n_components is not None and np.mean(judge.weights_ == 0) > OFF_SHARE:
+            judge = fitted(dimension_of_trusted(trusted, k, most))
         return RowChoice(
             judge.mean_, judge.components_[:k].T, judge.weights_ > 0, lambda Z: judge.predict(Z) > 0
         )
