@@ -345,6 +345,13 @@ def test_a_chosen_database_must_be_there(tmp_path, monkeypatch):
         reproduce("faces", tmp_path / "out", source="olivetti")
     with pytest.raises(ValueError, match="splits must be at least 1"):
         reproduce("faces", tmp_path / "out", splits=0)
+    for study, option in (
+        ("toy", {"source": "jaffe"}),
+        ("operators", {"splits": 3}),
+        ("convergence", {"splits": 3}),
+    ):
+        with pytest.raises(ValueError, match=f"{next(iter(option))} has no part in '{study}'"):
+            reproduce(study, tmp_path / "out", **option)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ EXPECTED = {
 }
 _TITLES = {"yale": "Yale", "jaffe": "JAFFE"}
 _WITH_IMAGES, _WITH_TOY = ("faces", "convergence", "family", "all"), ("toy", "convergence", "all")
+_WITH_SPLITS = ("faces", "family", "all")
 
 
 @dataclass
@@ -125,6 +126,9 @@ def reproduce(
         raise ValueError(f"source must be one of {tuple(EXPECTED)} or None, got {source!r}.")
     if splits is not None and splits < 1:
         raise ValueError(f"splits must be at least 1, got {splits!r}.")
+    for name, given, where in (("source", source, _WITH_IMAGES), ("splits", splits, _WITH_SPLITS)):
+        if given is not None and which not in where:
+            raise ValueError(f"{name} has no part in {which!r}; it is for {', '.join(where)}.")
     chosen = STUDIES if which == "all" else (which,)
     images, folder = _images(which, data, source)
     notes = _notes(which, folder, images, source, quick, splits)
