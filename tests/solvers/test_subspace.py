@@ -538,11 +538,11 @@ class TestLeverage:
 
     def ball(self, *arguments, count=201, **options):
         rows, found, start, _ = self.draw(*arguments, **options)
-        return leverage_ball(rows, found, start, count)
+        return leverage_ball(rows, found, start, count, 0.0)
 
     def test_it_is_found_where_it_is(self):
         rows, found, start, m = self.draw(0.1, 45.0)
-        ball = leverage_ball(rows, found, start, 201)
+        ball = leverage_ball(rows, found, start, 201, 0.0)
         mean = rows.array()[-m:].mean(axis=0)
         W = found.plane.W
         np.testing.assert_allclose((ball.center - mean) @ W, 0.0, atol=0.15)
@@ -553,11 +553,11 @@ class TestLeverage:
 
     def test_it_moves_with_the_rows(self):
         rows, found, start, _ = self.draw(0.1, 45.0)
-        ball = leverage_ball(rows, found, start, 201)
+        ball = leverage_ball(rows, found, start, 201, 0.0)
         moved = DenseRows(rows.array() + 300.0)
         plane = replace(found.plane, center=found.plane.center + 300.0)
         again = leverage_ball(
-            moved, assess(moved, plane, plane.W.shape[1], None, 201, 1e-9), start + 300.0, 201
+            moved, assess(moved, plane, plane.W.shape[1], None, 201, 1e-9), start + 300.0, 201, 0.0
         )
         np.testing.assert_allclose(again.center, ball.center + 300.0)
         assert again.radius2 == pytest.approx(ball.radius2)
@@ -568,7 +568,7 @@ class TestLeverage:
         X[-50:, 0] *= -1  # 30 rows stay
         rows = DenseRows(X)
         found = assess(rows, found.plane, found.plane.W.shape[1], None, 201, 1e-9)
-        ball = leverage_ball(rows, found, start, 201)
+        ball = leverage_ball(rows, found, start, 201, 0.0)
         assert ball.center[0] == pytest.approx(-45.0, abs=1.0)
 
     def moved(self, share, count, place):
@@ -578,7 +578,7 @@ class TestLeverage:
         X[-m : count - m] += place
         rows = DenseRows(X)
         return leverage_ball(
-            rows, assess(rows, found.plane, found.plane.W.shape[1], None, 201, 1e-9), start, 201
+            rows, assess(rows, found.plane, found.plane.W.shape[1], None, 201, 1e-9), start, 201, 0.0
         )
 
     def test_the_larger_of_two_points_on_one_side(self):
@@ -602,11 +602,11 @@ class TestLeverage:
 
     def test_so_many_rows_must_be_left(self):
         rows, found, start, *_ = self.draw(0.1, 45.0)
-        ball = leverage_ball(rows, found, start, 201)
+        ball = leverage_ball(rows, found, start, 201, 0.0)
         apart = (((rows.array() - ball.center) @ ball.axes) ** 2).sum(axis=1) > ball.radius2
         left = int(found.keep[apart].sum())
-        assert leverage_ball(rows, found, start, left) is not None
-        assert leverage_ball(rows, found, start, left + 1) is None
+        assert leverage_ball(rows, found, start, left, 0.0) is not None
+        assert leverage_ball(rows, found, start, left + 1, 0.0) is None
 
     def test_how_far_out_it_must_lie(self):
         """Twice as far above the mean squared score distance as the .9975 quantile, by the start."""
@@ -622,12 +622,12 @@ class TestLeverage:
     def test_without_axes_or_noise_there_is_none(self):
         rows, found, start, *_ = self.draw(0.1, 45.0)
         whole = weighted_plane(rows, np.ones(400), 10)
-        assert leverage_ball(rows, replace(found, plane=whole), start, 201) is None
+        assert leverage_ball(rows, replace(found, plane=whole), start, 201, 0.0) is None
         none = replace(found.plane, variances=np.zeros(2))
-        assert leverage_ball(rows, replace(found, plane=none), start, 201) is None
+        assert leverage_ball(rows, replace(found, plane=none), start, 201, 0.0) is None
         flat = np.repeat(start[:1], 50, axis=0)
         flat[:, 0] += np.arange(50)
-        assert leverage_ball(rows, found, flat, 201) is None
+        assert leverage_ball(rows, found, flat, 201, 0.0) is None
 
 
 @pytest.mark.filterwarnings("error")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._options import Data, Json, Output, Reading
+from ._options import Data, Json, ModelArgument, Output, Reading
 
 if TYPE_CHECKING:
     from ..tables import Table
@@ -17,9 +16,7 @@ N_LARGEST = 3
 
 
 def command(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", readable=False, help="Model file, as written by fit.")
-    ],
+    model: ModelArgument,
     data: Data,
     row: Annotated[list[str], typer.Argument(metavar="ROW...", help="Labels of rows, or their numbers.")],
     reading: Reading,

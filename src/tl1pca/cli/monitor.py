@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._options import Data, Output, Reading
+from ._options import Data, ModelArgument, Output, Reading
 
 if TYPE_CHECKING:
     from ..diagnostics import Monitoring
@@ -19,9 +19,7 @@ ALARM = 3
 
 
 def command(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", readable=False, help="Model file, as written by fit.")
-    ],
+    model: ModelArgument,
     data: Data,
     reading: Reading,
     output: Output,

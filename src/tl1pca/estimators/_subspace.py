@@ -92,7 +92,8 @@ class TL1SubspacePCA(OutlierPCA):
         components, further ones that most rows have in common, and the columns
         with hardly any values but one, which judge nobody.
     judging_variance_ : ndarray of shape (q,)
-        Variances of the scores on it, zero for columns that judge nobody; in double precision.
+        Variances of the scores on it, zero for columns that judge nobody; in double precision
+        on the host.
     score_distances_, orthogonal_distances_ : ndarray of shape (n_samples,)
         Of the training rows to that subspace, see `tl1pca.diagnostics.distances`.
     cutoffs_ : Cutoffs

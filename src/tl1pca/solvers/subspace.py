@@ -359,9 +359,7 @@ def assess(
     return RowAssessment(plane, sd, od, free, rows.map(within, free, T, *scores))
 
 
-def leverage_ball(
-    sample: Rows, found: RowAssessment, start: Array, count: int, tol: float = 0.0
-) -> Ball | None:
+def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int, tol: float) -> Ball | None:
     """A cluster far out inside the plane that looks like one point repeated with noise.
 
     In the score metric of the start, which holds no such cluster, its rows are
