@@ -94,7 +94,7 @@ def count(seeds):
     digits = [real.at_ten_percent(real.own_fit(X, 5)[1], bad) for _, X, bad in pairs]
     alone = np.mean([blobs(seed) for seed in range(60)])
     shares = {"blobs, %": round(100 * alone), "digits, %": round(100 * np.mean(digits))}
-    return {part: sum(cells) for part, cells in passed.items()} | shares
+    return {f"{part}, of {len(cells)}": sum(cells) for part, cells in passed.items()} | shares
 
 
 def main():
