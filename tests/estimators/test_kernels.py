@@ -119,6 +119,25 @@ def test_weights_are_repetitions():
         KernelizedPCA(TL1SubspacePCA(2)).fit(X, sample_weight=v)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_a_row_without_weight_is_not_there(kernel):
+    """Neither for the cut-offs nor for landmarks and pre-images."""
+    v, given = np.random.default_rng(0).integers(0, 3, size=40), np.vstack([X[:20], 5 * X[20:]])
+    used = np.flatnonzero(v)
+    plain = {"estimator": L1PCA(2, greedy=True), "gamma": 0.2, "fit_inverse_transform": kernel == "rbf"}
+    some, without = KernelizedPCA(**plain).fit(given[used], sample_weight=v[used]), KernelizedPCA(**plain)
+    new = NEW
+    if kernel == "precomputed":
+        without.set_params(kernel=kernel)
+        given, new = rbf_kernel(given, gamma=0.2), rbf_kernel(NEW, given, gamma=0.2)
+    without.fit(given, sample_weight=v)
+    np.testing.assert_array_equal(without.landmark_index_, used)
+    same_scores(without.transform(new), some.transform(NEW))
+    if kernel == "rbf":
+        assert without.cutoffs_ == some.cutoffs_
+        np.testing.assert_array_equal(without.inverse_transform(X[:, :2]), some.inverse_transform(X[:, :2]))
+
+
 @pytest.mark.parametrize(
     "pca",
     [

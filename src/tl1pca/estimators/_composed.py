@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arrays import is_array, to_numpy
+from ..rows.sources import floating
 from ._containers import as_numbers
 from ._dispersion import TL1PCA
 from ._fitted import Fitted
@@ -73,6 +74,19 @@ def new_rows(estimator: Any, X: Any) -> Array:
             estimator, to_numpy(X) if is_array(X) else X, reset=False, dtype=[np.float64, np.float32]
         )
     return np.asarray(checked)
+
+
+def given_scores(estimator: Any, X: Any) -> Array:
+    """Scores for `inverse_transform` of a fitted estimator, as a checked array on the host."""
+    check_is_fitted(estimator)
+    scores = to_numpy(X) if is_array(X) else np.asarray(X)
+    scores = scores.astype(floating(scores.dtype), copy=False)
+    if scores.ndim != 2 or scores.shape[1] != estimator._n_features_out:
+        raise ValueError(
+            f"inverse_transform takes scores of shape (n_samples, {estimator._n_features_out}), got an array "
+            f"of shape {scores.shape}."
+        )
+    return scores
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:

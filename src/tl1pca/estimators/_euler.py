@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from sklearn.utils.validation import check_is_fitted
 
-from .._arrays import to_numpy
+from .._arrays import narrowed, to_numpy
 from ..rows import DenseRows, safe_factor
-from ._composed import Transformer, new_rows
+from ._composed import Transformer, given_scores, new_rows
 from ._fitted import Fitted, all_or_nothing
 from ._input import open_data
 
@@ -162,15 +161,9 @@ class EulerPCA(Transformer):
             In the range of the rows of `fit`; an angle beyond it belongs to
             whichever end is nearer.
         """
-        check_is_fitted(self)
-        T = np.asarray(X, dtype=np.float64)
-        if T.ndim != 2 or T.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"inverse_transform takes scores of shape (n_samples, {self._n_features_out}), got an array "
-                f"of shape {T.shape}."
-            )
-        k = self.n_components_
-        Z = (T[:, :k] + 1j * T[:, k:]) @ self._components
+        T = given_scores(self, X)
+        real, imaginary = np.hsplit(T.astype(np.float64), 2)
+        Z = (real + 1j * imaginary) @ self._components
         turn = np.mod(np.angle(Z), 2 * np.pi) / (float(self.alpha) * np.pi)
         share = np.where(turn <= 1.0, turn, np.where(turn - 1.0 < 2.0 / float(self.alpha) - turn, 1.0, 0.0))
-        return self.data_min_ * (1.0 - share) + self.data_max_ * share
+        return narrowed(self.data_min_ * (1.0 - share) + self.data_max_ * share, T.dtype)

@@ -20,7 +20,7 @@ from ..location import locate
 from ..operators import Operator
 from ..rows import safe_factor
 from ._base import Center, product
-from ._composed import ComposedPCA, check_choice, contract, new_rows
+from ._composed import ComposedPCA, check_choice, contract, given_scores, new_rows
 from ._dispersion import check_iteration
 from ._fitted import Fitted, all_or_nothing
 from ._input import open_data
@@ -351,17 +351,11 @@ class ImagePCA(ComposedPCA):
         ndarray of shape (n_samples, n_features) or (n_samples, ...image_shape)
             As X of `fit` was.
         """
-        check_is_fitted(self)
-        Y = np.asarray(X, dtype=np.result_type(np.asarray(X), np.float32))
-        if Y.ndim != 2 or Y.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"inverse_transform takes features of shape (n_samples, {self._n_features_out}), got an "
-                f"array of shape {Y.shape}."
-            )
-        T = Y.reshape(-1, *self._reduced_shape())
+        T = given_scores(self, X)
+        T = T.reshape(len(T), *self._reduced_shape())
         axes = self._axes_by_mode()
-        images = without_overflow(lambda T, M: _project(T, axes) + M, T, self._mean_image)
-        return images.reshape(len(Y), -1) if self.flat_ else images
+        images = narrowed(without_overflow(lambda T, M: _project(T, axes) + M, T, self._mean_image), T.dtype)
+        return images.reshape(len(T), self.n_features_in_) if self.flat_ else images
 
     def score_samples(self, X: ArrayLike) -> Array:
         """Minus the Frobenius distance of every image to its reconstruction.

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
 from .._arrays import narrowed, saturated, to_numpy, without_overflow
 from .._subspace import Subspace
@@ -24,9 +24,9 @@ from ..diagnostics import Cutoffs, cutoffs, flags
 from ..geometry import largest_entry_signs
 from ..rows import DenseRows, safe_factor
 from ..rows.dense import THREADED_ENTRIES
-from ._composed import ComposedPCA, new_rows
+from ._composed import ComposedPCA, given_scores, new_rows
 from ._fitted import Fitted, all_or_nothing
-from ._input import open_data
+from ._input import check_weights, open_data
 from ._kernel_values import kernel_values
 
 Array = NDArray[Any]
@@ -100,6 +100,9 @@ class KernelizedPCA(ComposedPCA):
     gamma_ : float
     cutoffs_ : Cutoffs
         By which `flags` judges.
+    preimage_scores_ : ndarray of shape (n_landmarks, n_components) or None
+    preimage_coef_ : ndarray of shape (n_landmarks, n_features) or None
+        Scores of the landmarks and the coefficients of their rows; None without ``fit_inverse_transform``.
     n_features_in_ : int
 
     Examples
@@ -228,7 +231,9 @@ class KernelizedPCA(ComposedPCA):
         X : array-like of shape (n_samples, n_features), or (n_samples, n_samples) for "precomputed"
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            Non-negative row weights, for estimators that take them.
+            Non-negative row weights, for estimators that take them. Rows of
+            weight zero are left out; all others count alike for landmarks,
+            cut-offs and pre-images.
 
         Returns
         -------
@@ -236,32 +241,35 @@ class KernelizedPCA(ComposedPCA):
         """
         self._check_parameters()
         A = to_numpy(open_data(self, X).rows.array()).astype(np.float64)
-        n = len(A)
-        if self.kernel == "precomputed" and A.shape != (n, n):
+        if self.kernel == "precomputed" and A.shape[0] != A.shape[1]:
             raise ValueError(f"A precomputed kernel must be a square matrix, got shape {A.shape}.")
-        m = n if self.n_landmarks is None else min(n, int(self.n_landmarks))
-        with _threads(n * m):
-            return self._fit(A, m, sample_weight)
+        weights, used = check_weights(sample_weight, A), np.arange(len(A))
+        if weights is not None:
+            used = np.flatnonzero(weights)
+            A, weights = A[used], weights[used]
+        m = len(A) if self.n_landmarks is None else min(len(A), int(self.n_landmarks))
+        with _threads(len(A) * m):
+            return self._fit(A, used, m, weights)
 
-    def _fit(self, A: Array, m: int, sample_weight: ArrayLike | None) -> Self:
+    def _fit(self, A: Array, used: Array, m: int, weights: Array | None) -> Self:
         n, rng = len(A), check_random_state(self.random_state)
         index = np.arange(n) if m == n else np.sort(rng.choice(n, size=m, replace=False))
-        self.landmark_index_ = index.astype(np.int64)
+        self.landmark_index_ = used[index].astype(np.int64)
         self.landmarks_ = None if self.kernel == "precomputed" else A[index]
         self.gamma_ = 1.0 / A.shape[1] if self.gamma is None else float(self.gamma)
         K = self._to_landmarks(A)
-        E = self._embed(K)
+        E = self._embed(K, index)
         inner = self._inner()
         # A feature space has structure in all directions: rows are judged at the components alone.
         inner._judges_beyond = False
-        if sample_weight is None:
+        if weights is None:
             inner.fit(E)
         elif has_fit_parameter(inner, "sample_weight"):
-            inner.fit(E, sample_weight=sample_weight)
+            inner.fit(E, sample_weight=weights)
         else:
             raise ValueError(f"{type(inner).__name__} takes no sample_weight.")
         del inner._judges_beyond
-        scores = inner.transform(E if sample_weight is None else E[np.asarray(sample_weight) > 0])
+        scores = inner.transform(E)
         # No coordinate of the feature space means anything: the largest score of a row is positive instead.
         inner.components_ *= largest_entry_signs(scores.T)[:, None]
         self.estimator_ = inner
@@ -270,9 +278,9 @@ class KernelizedPCA(ComposedPCA):
         self._fit_preimages()
         return self
 
-    def _embed(self, K: Array) -> Array:
+    def _embed(self, K: Array, index: Array) -> Array:
         """The way to coordinates, from the Gram matrix of the landmarks, and those of the rows."""
-        gram = K[self.landmark_index_]
+        gram = K[index]
         size = float(np.abs(gram).max())
         if np.abs(gram - gram.T).max() > 1e-8 * size:
             raise ValueError(f"The kernel {self.kernel!r} is not symmetric: k(x, y) must equal k(y, x).")
@@ -361,15 +369,9 @@ class KernelizedPCA(ComposedPCA):
         -------
         ndarray of shape (n_samples, n_features)
         """
-        check_is_fitted(self)
-        scores = np.asarray(X, dtype=np.float64)
-        if scores.ndim != 2 or scores.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"inverse_transform takes scores of shape (n_samples, {self._n_features_out}), got an array "
-                f"of shape {scores.shape}."
-            )
+        scores = given_scores(self, X)
         K = self._values(scores, np.asarray(self.preimage_scores_))
-        return np.asarray(without_overflow(lambda coef: K @ coef, self.preimage_coef_))
+        return narrowed(without_overflow(lambda coef: K @ coef, self.preimage_coef_), scores.dtype)
 
     def _distances(self, A: Array, K: Array, E: Array) -> tuple[Array, Array]:
         score, inside = DenseRows(E).map_blocks(Subspace.of(self.estimator_).distances)
