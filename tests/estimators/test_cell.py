@@ -385,17 +385,26 @@ def test_the_rarer_of_two_values_is_no_tail():
     assert not pca.cell_tails_[:, 5].any()
 
 
-@pytest.mark.parametrize("k", [1, 2])
-def test_neither_the_order_of_columns_nor_what_they_are_counted_from_is_a_matter(k):
+@pytest.mark.parametrize(("k", "seed"), [(1, 0), (2, 0), (4, 0), (4, 3)])
+def test_neither_the_order_of_columns_nor_what_they_are_counted_from_is_a_matter(k, seed):
     """As little as degrees of Celsius or Fahrenheit: rounded values are blurred alike in either."""
     X = load_wine().data
     pca = TL1CellPCA(k).fit(X)
-    order = np.random.default_rng(0).permutation(13)
+    order = np.random.default_rng(seed).permutation(13)
     other = TL1CellPCA(k).fit(X[:, order] * 1.8 + 32.0)
     np.testing.assert_array_equal(other.cell_flags_, pca.cell_flags_[:, order])
     np.testing.assert_array_equal(other.flags_, pca.flags_)
     np.testing.assert_allclose(np.abs(other.components_), np.abs(pca.components_[:, order]), atol=1e-6)
     np.testing.assert_array_equal(TL1CellPCA(k).fit(X.astype(np.float32)).cell_flags_, pca.cell_flags_)
+
+
+def test_the_order_of_rows_is_no_matter():
+    X = load_wine().data
+    pca = TL1CellPCA(4).fit(X)
+    order = np.random.default_rng(4).permutation(len(X))
+    other = TL1CellPCA(4).fit(X[order])
+    np.testing.assert_array_equal(other.cell_flags_, pca.cell_flags_[order])
+    np.testing.assert_allclose(other.orthogonal_distances_, pca.orthogonal_distances_[order], atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))

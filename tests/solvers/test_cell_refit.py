@@ -198,7 +198,7 @@ def weights_of(cells, fit, rows):
 def test_a_cell_counts_by_its_residual_over_its_own_deviation():
     cells, fit, rows = holes()
     R = cells.values - 3.0 - fit.scores @ fit.plane.V.T
-    R /= np.sqrt(residual_variances(CellLoss.cell_weights(R, cells.mask)[0], fit.plane.V))
+    R /= np.sqrt(residual_variances(CellLoss.cell_weights(R, cells.mask), fit.plane.V))
     seen = (cells.mask & rows[:, None]).sum(axis=0)
     R *= np.sqrt(seen / (seen - 3))  # two loadings and the center are fitted to each column
     used = cells.mask & rows[:, None]

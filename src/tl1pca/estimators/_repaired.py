@@ -46,6 +46,18 @@ class RepairedRowsPCA(TL1SubspacePCA):
         given : ndarray of bool of shape (n, d)
             Cells that are not repaired.
         """
+        # In an order of their own: folds and turned tables go by the numbers of rows and columns.
+        rows, columns = (np.argsort((Y * Y).sum(axis=axis), kind="stable") for axis in (1, 0))
+        chosen = self._choice(Y[np.ix_(rows, columns)], given[np.ix_(rows, columns)])
+        before, after = np.argsort(rows), np.argsort(columns)
+        return RowChoice(
+            chosen.center[after],
+            chosen.V[after],
+            chosen.trusted[before],
+            lambda Z: chosen.accepts(Z[:, columns]),
+        )
+
+    def _choice(self, Y: Array, given: Array) -> RowChoice:
         fitted = cache(lambda k: clone(self).set_params(n_components=k).fit(Y))
 
         def trusted(k: int) -> TrustedRows:

@@ -189,7 +189,7 @@ def _from_sample(cells: Cells, start: CellStart, sample: Array, max_iter: int, t
     for part in cells.blocks():
         some = cells.take(part)  # a view: the values are turned to the new units in place
         R = some.values - start.plane.center - start.scores[part] @ start.plane.V.T
-        W = CellLoss.cell_weights(R, some.mask)[0]
+        W = CellLoss.cell_weights(R, some.mask)
         some.values[...] /= factor
         scores[part] = solve_scores(some.values - fit.plane.center, W, fit.plane.V)
     return replace(start, unit=inside.unit, plane=fit.plane, scores=scores)

@@ -100,7 +100,7 @@ class _Trusted:
         for index in trusted_blocks(cells, rows):
             some = cells.take(index)
             R = some.values - fit.plane.center - fit.scores[index] @ fit.plane.V.T
-            W = CellLoss.cell_weights(R, some.mask)[0]
+            W = CellLoss.cell_weights(R, some.mask)
             R *= correction / np.sqrt(residual_variances(W, fit.plane.V))
             classes[index] = np.searchsorted(EDGES, np.abs(R), side="right") - 1
             counts += np.bincount(classes[index][some.mask], minlength=len(EDGES))

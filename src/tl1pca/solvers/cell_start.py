@@ -289,7 +289,7 @@ def _leading(B: Array, k: int) -> tuple[Array, Array]:
 
 def _cut(Z: Array, mask: Array) -> Array:
     """Standardized cells with the Tl1 weight of their size: wild ones are near zero."""
-    weights = CellLoss.cell_weights(Z * (3.5 / 2.5), mask)[0]
+    weights = CellLoss.cell_weights(Z * (3.5 / 2.5), mask)
     return np.where(mask, Z * weights, 0.0)
 
 
@@ -429,7 +429,7 @@ def settle_units(cells: Cells, start: CellStart, tol: float) -> CellStart:
     fit = minimize_cell_loss(cells, start.plane, start.scores, start.rows, max_iter=4, tol=tol)
     plane, U = fit.plane, fit.scores
     R = cells.values - plane.center - U @ plane.V.T
-    R /= np.sqrt(residual_variances(CellLoss.cell_weights(R, cells.mask)[0], plane.V))
+    R /= np.sqrt(residual_variances(CellLoss.cell_weights(R, cells.mask), plane.V))
     used = cells.mask[start.rows]
     # Each column is fitted by its own loadings and center, which take k + 1 of its residuals.
     free = np.maximum(used.sum(axis=0), 1.0)

@@ -92,11 +92,17 @@ class CellLoss:
         return square_tl1_weight(row_losses / (ROW_WIDTH * self.row_scale) ** 2)
 
     @staticmethod
-    def cell_weights(residuals: Array, mask: Array) -> tuple[Array, Array]:
-        """Weights of the cells inside their rows, and t_i^2 of every row."""
-        u2 = (residuals / CELL_WIDTH) ** 2
-        losses = np.where(mask, square_tl1(u2), 0.0).sum(axis=1)
-        return np.where(mask, square_tl1_weight(u2), 0.0), losses / np.maximum(mask.sum(axis=1), 1)
+    def cell_weights(residuals: Array, mask: Array, width: float = CELL_WIDTH) -> Array:
+        """Weights of the cells inside their rows."""
+        u = residuals / width
+        u *= u
+        return np.where(mask, square_tl1_weight(u), 0.0)
+
+    @staticmethod
+    def row_losses(residuals: Array, mask: Array) -> Array:
+        """t_i^2 of every row."""
+        losses = np.where(mask, square_tl1((residuals / CELL_WIDTH) ** 2), 0.0).sum(axis=1)
+        return np.asarray(losses / np.maximum(mask.sum(axis=1), 1))
 
 
 @dataclass(frozen=True)
@@ -194,6 +200,17 @@ def _eliminate(upper: list[Array], right: Array) -> None:
         right[r] /= upper[r][0]
 
 
+def _inverted(A: Array) -> Array:
+    """The inverses of n positive definite matrices (k, k, n), in their place: step by step, all at once."""
+    for r in range(len(A)):
+        pivot = 1.0 / A[r, r]
+        row, column = A[r] * pivot, A[:, r].copy()
+        A -= column[:, None] * row
+        A[r], A[:, r] = row, -column * pivot
+        A[r, r] = pivot
+    return A
+
+
 def residual_variances(weights: Array, V: Array, prior: Array | float = RIDGE) -> Array:
     """Variance of the residual of every cell, where that of its noise is one.
 
@@ -202,9 +219,10 @@ def residual_variances(weights: Array, V: Array, prior: Array | float = RIDGE) -
     """
     k = V.shape[1]
     i, j = _upper(k)
-    A = _symmetric(weights @ _pairs(V), k)
-    A[:, range(k), range(k)] += prior
-    inverse = np.linalg.inv(A)[:, i, j] * np.where(i == j, 1.0, 2.0)
+    A = np.empty((k, k, len(weights)))
+    A[i, j] = A[j, i] = _pairs(V).T @ weights.T
+    A[range(k), range(k)] += np.atleast_2d(prior).T
+    inverse = (_inverted(A)[i, j] * np.where(i == j, 1.0, 2.0)[:, None]).T
     usual = (weights * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), RIDGE)
     return np.maximum(1.0 + (usual[:, None] - 2.0 * weights) * (inverse @ _pairs(V).T), LEAST_VARIANCE)
 
@@ -291,7 +309,8 @@ def minimize_cell_loss(
         for part in cells.blocks():
             some = cells.take(part)
             deviations = some.values - plane.center
-            W, t2[part] = loss.cell_weights(deviations - U[part] @ plane.V.T, some.mask)
+            R = deviations - U[part] @ plane.V.T
+            W, t2[part] = loss.cell_weights(R, some.mask), loss.row_losses(R, some.mask)
             new[part] = solve_scores(deviations, W, plane.V)
             W *= (rows[part] * loss.row_weights(t2[part]))[:, None]
             loadings.add(some.values, W, new[part])
@@ -311,7 +330,7 @@ def _row_scale(cells: Cells, plane: CellPlane, U: Array, rows: Array) -> float:
     t2 = np.empty(len(U))
     for part in cells.blocks():
         some = cells.take(part)
-        t2[part] = CellLoss.cell_weights(some.values - plane.center - U[part] @ plane.V.T, some.mask)[1]
+        t2[part] = CellLoss.row_losses(some.values - plane.center - U[part] @ plane.V.T, some.mask)
     return max(float(np.sqrt(np.median(t2[rows]))), 1e-8)
 
 
@@ -343,11 +362,11 @@ def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
         R = np.abs(deviations - U @ plane.V.T)
         U = solve_scores(deviations, mask / np.maximum(R, 1.0), plane.V, prior)
     for width in (3.0, 2.0, 1.4, 1.0):
-        W = CellLoss.cell_weights((deviations - U @ plane.V.T) / width, mask)[0]
+        W = CellLoss.cell_weights(deviations - U @ plane.V.T, mask, width * CELL_WIDTH)
         U = solve_scores(deviations, W, plane.V, prior)
     moving, prior = np.arange(len(U)), held_scores(mask, plane.variances, held)
     for _ in range(300):  # few rows need more than ten
-        W = CellLoss.cell_weights(deviations - U[moving] @ plane.V.T, mask)[0]
+        W = CellLoss.cell_weights(deviations - U[moving] @ plane.V.T, mask)
         new = solve_scores(deviations, W, plane.V, prior)
         change = np.abs(new - U[moving]).max(axis=1, initial=0.0)
         U[moving] = new
@@ -409,7 +428,7 @@ def assess_cells(
     excuse any residual: where most cells disagree with the fit, all are taken as a part of it.
     """
     R = cells.values - plane.center - U @ plane.V.T
-    W = CellLoss.cell_weights(R, cells.mask)[0]
+    W = CellLoss.cell_weights(R, cells.mask)
     agree = 2 * (cells.mask & (np.abs(R) <= CELL_WIDTH)).sum(axis=1) >= cells.mask.sum(axis=1)
     fitted = np.where(agree[:, None], W, cells.mask)
     R = np.where(cells.mask, R / np.sqrt(residual_variances(fitted, plane.V, prior)), 0.0)
