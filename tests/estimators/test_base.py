@@ -3,8 +3,18 @@
 import numpy as np
 import pytest
 
-from support import gaussian
-from tl1pca import TL1PCA, LpPCA
+from support import gaussian, name, with_components
+from tl1pca import (
+    L1PCA,
+    R1PCA,
+    TL1,
+    TL1PCA,
+    DispersionPCA,
+    L1BestFitPCA,
+    L1ReconstructionPCA,
+    LpPCA,
+    ResidualPCA,
+)
 from tl1pca.estimators._base import _explained, product, signed_rows
 from tl1pca.rows import DenseRows
 from tl1pca.statistics import NORMAL_CONSISTENCY, tl1_scale
@@ -23,13 +33,37 @@ def test_variances_are_squares_of_the_tl1_scale():
     assert rank == 2
 
 
-def test_a_share_takes_the_fewest_components_that_reach_it():
-    for pca in (TL1PCA(0.8), LpPCA(0.8, p=1)):
-        pca.fit(X)
-        k = pca.n_components_
-        assert 1 < k < 5
-        fewer = type(pca)(k - 1).fit(X) if type(pca) is TL1PCA else LpPCA(k - 1, p=1).fit(X)
-        assert fewer.explained_variance_ratio_.sum() < 0.8
+JOINT = [
+    L1PCA(),
+    LpPCA(p=1),
+    DispersionPCA(operator=TL1(a=1.0), extraction="joint"),
+    R1PCA(weights="l1"),
+    ResidualPCA(operator=TL1()),
+    L1ReconstructionPCA(),
+    L1BestFitPCA(),
+]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.95])
+@pytest.mark.parametrize("pca", [TL1PCA(), *JOINT], ids=name)
+def test_a_share_takes_the_fewest_components_that_reach_it(pca, share):
+    """Rows far out turn the classical axes, so that these need another number of them."""
+    for far in (0, 12):
+        rows = np.vstack([X, gaussian(far, 5) * [0, 0, 0, 0, 8] + [0, 0, 0, 0, 20]])
+        fitted = with_components(pca, share).fit(rows)
+        assert fitted.explained_variance_ratio_.sum() >= share
+        k = fitted.n_components_
+        np.testing.assert_array_equal(with_components(pca, k).fit(rows).components_, fitted.components_)
+        if k > 1:
+            assert with_components(pca, k - 1).fit(rows).explained_variance_ratio_.sum() < share
+
+
+def test_a_share_of_rows_with_gaps():
+    gaps = X.copy()
+    gaps[::7, 2] = np.nan
+    fitted = L1ReconstructionPCA(0.7).fit(gaps)
+    assert fitted.explained_variance_ratio_.sum() >= 0.7
+    assert L1ReconstructionPCA(fitted.n_components_ - 1).fit(gaps).explained_variance_ratio_.sum() < 0.7
 
 
 def test_signs():

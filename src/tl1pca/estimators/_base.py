@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -40,8 +41,7 @@ class Problem:
     """What `fit` hands to the method: centered rows in safe units, and how many components.
 
     `factor` is the power of two the data were multiplied by; `share` is set
-    when the number of components is to be chosen; `observed` masks entries,
-    for the one method that takes missing values.
+    when the number of components is to be chosen, up to `n_components`.
     """
 
     rows: Rows
@@ -49,7 +49,6 @@ class Problem:
     share: float | None
     factor: float
     rng: np.random.RandomState
-    observed: Array | None = None
 
 
 class CenteredPCA(BasePCA, ABC):
@@ -102,7 +101,7 @@ class CenteredPCA(BasePCA, ABC):
         return give_back(self, X)
 
     def _fit(self, data: Data) -> None:
-        rows, observed = data.rows, data.observed
+        rows = data.rows
         k, share = self._check_n_components(min(rows.shape))
         factor = safe_factor(data.max_abs, rows.dtype)
         center = self.center
@@ -115,10 +114,10 @@ class CenteredPCA(BasePCA, ABC):
         if wide and isinstance(center, str) and center == "spatial_median":
             # It turns with the rows, and is found faster in the few dimensions that they span.
             rows, lift = rows.to_row_space()
-            middle = self._locate(rows, observed, center)
+            middle = self._locate(rows, center)
             rows, mean = rows.shifted(middle), lift(middle)
         else:
-            mean = self._locate(rows, observed, center)
+            mean = self._locate(rows, center)
             rows = rows.shifted(mean)
             if wide:
                 rows, lift = rows.to_row_space()
@@ -126,7 +125,7 @@ class CenteredPCA(BasePCA, ABC):
         rows, again = _in_own_units(rows, factor)
         if k is None:  # the span of the rows, not min(n, d): a repeated row adds no dimension
             k = min(*rows.shape, max(1, span(rows)))
-        problem = Problem(rows, k, share, factor * again, check_random_state(self.random_state), observed)
+        problem = Problem(rows, k, share, factor * again, check_random_state(self.random_state))
         extraction = self._solve(problem)
         self._store(problem, extraction, mean, lift)
 
@@ -134,34 +133,47 @@ class CenteredPCA(BasePCA, ABC):
         """Whether rows of more columns than rows are solved in a basis of their span."""
         return self._rotates
 
-    def _locate(self, rows: Rows, observed: Array | None, center: Center) -> Array:
+    def _locate(self, rows: Rows, center: Center) -> Array:
         return locate(rows, center)
+
+    def _measured(self, rows: Rows, W: Array) -> Rows:
+        """The rows that variances are measured on, where directions W were found."""
+        return rows
+
+    def _reaches(self, problem: Problem, W: Array) -> bool:
+        """Whether directions hold the share of the dispersion that was asked for."""
+        return float(_explained(self._measured(problem.rows, W), W)[1].sum()) >= (problem.share or 0.0)
 
     def _enough(self, problem: Problem) -> Any:
         """Stopping rule of a greedy extraction that looks for a share of the dispersion."""
-        if problem.share is None:
-            return None
-        share = problem.share
-        return lambda W: float(_explained(problem.rows, W)[1].sum()) >= share
+        return None if problem.share is None else partial(self._reaches, problem)
 
-    def _count(self, problem: Problem) -> int:
-        """Number of components of a joint method, whose solutions are not nested.
+    def _jointly(self, problem: Problem, solve: Callable[[int], Extraction]) -> Extraction:
+        """What a joint method finds, given as a function of the number of components.
 
-        For a share it is the least number of classical principal axes that
-        reach it in robust variance.
+        Its solutions are not nested. For a share the search begins at the
+        number of classical principal axes that reach it in robust variance,
+        and ends where one component less does not.
         """
+        k, rows = problem.n_components, problem.rows
         if problem.share is None:
-            return problem.n_components
-        axes = principal_axes(problem.rows, problem.n_components)
-        for k in range(1, problem.n_components):
-            if float(_explained(problem.rows, axes[:, :k])[1].sum()) >= problem.share:
-                return k
-        return problem.n_components
+            return solve(k)
+        axes = principal_axes(rows, k)
+        k = next((j for j in range(1, k) if self._reaches(problem, axes[:, :j])), k)
+        found = solve(k)
+        if self._reaches(problem, found.W):
+            while k > 1 and self._reaches(problem, (fewer := solve(k - 1)).W):
+                found, k = fewer, k - 1
+            return found
+        while k < problem.n_components and not self._reaches(problem, found.W):
+            k += 1
+            found = solve(k)
+        return found
 
     def _store(self, problem: Problem, extraction: Extraction, mean: Array, lift: Lift) -> None:
         rows, factor = problem.rows, problem.factor
         W = rows.asarray(extraction.W)
-        variance, ratio, rank = _explained(rows, W)
+        variance, ratio, rank = _explained(self._measured(rows, W), W)
         self.components_ = signed_rows(lift(W))
         self.mean_ = mean
         self.explained_variance_ = rows.asarray(product(variance, 1 / factor, 1 / factor, dtype=rows.dtype))

@@ -57,7 +57,7 @@ class BaseDispersionPCA(CenteredPCA):
         objective = dispersion(problem.rows, self._operator().rescaled(problem.factor))
         solver, extraction = self._parts(problem.factor)
         if extraction == "joint":
-            return joint(objective, solver, self._count(problem), problem.rng)
+            return self._jointly(problem, lambda k: joint(objective, solver, k, problem.rng))
         return greedy(objective, solver, problem.n_components, problem.rng, self._enough(problem))
 
 

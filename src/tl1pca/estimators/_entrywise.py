@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..extraction import Extraction
 from ..location import host_weights, locate
-from ..rows import DenseRows, Lift, Rows
+from ..rows import DenseRows, Rows
 from ..solvers.entrywise import fit_l1_low_rank, fit_l1_star
 from ._base import Center, CenteredPCA, Problem
 from ._dispersion import check_iteration
@@ -103,7 +102,8 @@ class L1ReconstructionPCA(CenteredPCA):
         if self.solver not in ("median", "lp"):
             raise ValueError(f"solver must be 'median' or 'lp', got {self.solver!r}.")
 
-    def _locate(self, rows: Rows, observed: Array | None, center: Center) -> Array:
+    def _locate(self, rows: Rows, center: Center) -> Array:
+        observed = rows.observed
         if observed is None or center is None or not isinstance(center, str):
             return locate(rows, center)
         if center == "spatial_median":
@@ -116,28 +116,31 @@ class L1ReconstructionPCA(CenteredPCA):
         ]
         return np.concatenate(parts)
 
+    def _measured(self, rows: Rows, W: Array) -> Rows:
+        """The rows with their missing entries replaced by the fit."""
+        if rows.observed is None:
+            return rows
+        fitted = rows.scores_and_distances(W)[0] @ W.T
+        return DenseRows(np.where(rows.observed, rows.array(), fitted), weights=host_weights(rows))
+
     def _solve(self, problem: Problem) -> Extraction:
-        rows, k = problem.rows, self._count(problem)
+        rows = problem.rows
         A = rows.gather_rows(np.arange(rows.shape[0])).astype(np.float64)
         solver = cast(Literal["median", "lp"], self.solver)
-        fit = fit_l1_low_rank(
-            A,
-            k,
-            observed=problem.observed,
-            weights=host_weights(rows),
-            solver=solver,
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
-        return Extraction(fit.loadings.astype(rows.dtype), (tuple(fit.path),), fit.converged)
 
-    def _store(self, problem: Problem, extraction: Extraction, mean: Array, lift: Lift) -> None:
-        if problem.observed is not None:
-            rows = problem.rows
-            fitted = rows.scores_and_distances(extraction.W)[0] @ extraction.W.T
-            complete = np.where(problem.observed, rows.array(), fitted)
-            problem = replace(problem, rows=DenseRows(complete, weights=host_weights(rows)))
-        super()._store(problem, extraction, mean, lift)
+        def solve(k: int) -> Extraction:
+            fit = fit_l1_low_rank(
+                A,
+                k,
+                observed=rows.observed,
+                weights=host_weights(rows),
+                solver=solver,
+                max_iter=self.max_iter,
+                tol=self.tol,
+            )
+            return Extraction(fit.loadings.astype(rows.dtype), (tuple(fit.path),), fit.converged)
+
+        return self._jointly(problem, solve)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -211,9 +214,13 @@ class L1BestFitPCA(CenteredPCA):
         """Nothing to check beyond what `fit` does."""
 
     def _solve(self, problem: Problem) -> Extraction:
-        rows, k = problem.rows, self._count(problem)
+        rows = problem.rows
         A = rows.gather_rows(np.arange(rows.shape[0])).astype(np.float64)
-        fit = fit_l1_star(A, k, weights=host_weights(rows))
-        removed = fit.objectives[: len(fit.objectives) + 1 - k]
-        path = tuple(np.cumsum(np.append(0.0, removed)))
-        return Extraction(fit.components.T.astype(rows.dtype), (path,), True)
+        fit = fit_l1_star(A, problem.n_components, weights=host_weights(rows))
+
+        def first(k: int) -> Extraction:  # which come out last
+            removed = fit.objectives[: len(fit.objectives) + 1 - k]
+            path = tuple(np.cumsum(np.append(0.0, removed)))
+            return Extraction(fit.components[:k].T.astype(rows.dtype), (path,), True)
+
+        return self._jointly(problem, first)

@@ -66,11 +66,6 @@ class Data:
     rows: Rows
     max_abs: float
 
-    @property
-    def observed(self) -> Array | None:
-        """Mask of the entries that are there, None where all are."""
-        return self.rows.observed
-
 
 @dataclass(frozen=True)
 class Kind:

@@ -41,13 +41,17 @@ class BaseResidualPCA(CenteredPCA):
         return SubspaceMM(tol=self.tol, max_iter=self.max_iter)
 
     def _solve(self, problem: Problem) -> Extraction:
-        rows, k = problem.rows, self._count(problem)
-        operator, start = self._operator().rescaled(problem.factor), principal_axes(rows, k)
-        if operator.adaptive:  # settled at the residuals of classical PCA
-            few = subsample(rows.shape[0])
-            distances = rows.gather_scores(Residual(rows, operator).distances(start), few)
-            operator = operator.resolve(distances, host_weights(rows, few))
-        return joint(Residual(rows, operator), self._solver(), k, start=State(start))
+        rows, given = problem.rows, self._operator().rescaled(problem.factor)
+
+        def solve(k: int) -> Extraction:
+            operator, start = given, principal_axes(rows, k)
+            if operator.adaptive:  # settled at the residuals of classical PCA
+                few = subsample(rows.shape[0])
+                distances = rows.gather_scores(Residual(rows, operator).distances(start), few)
+                operator = operator.resolve(distances, host_weights(rows, few))
+            return joint(Residual(rows, operator), self._solver(), k, start=State(start))
+
+        return self._jointly(problem, solve)
 
 
 class ResidualPCA(BaseResidualPCA):
