@@ -179,8 +179,6 @@ class SparseTL1PCA(BaseSparsePCA):
     tol : float, default=1e-8
         Relative increase at which an ascent ends.
     max_iter : int, default=1000
-    random_state : int, RandomState or None, default=0
-        For samples of more than 5000 rows.
     verbose : bool, default=False
         Whether to print the objective after every iteration.
 
@@ -208,6 +206,7 @@ class SparseTL1PCA(BaseSparsePCA):
     [3, 3]
     """
 
+    random_state = None
     _fitted: ClassVar[dict[str, Fitted]] = {"a_": Fitted(shape="k", least=0)}
 
     def __init__(
@@ -219,7 +218,6 @@ class SparseTL1PCA(BaseSparsePCA):
         center: Center = "spatial_median",
         tol: float = 1e-8,
         max_iter: int = 1000,
-        random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ):
         self.n_components = n_components
@@ -228,7 +226,6 @@ class SparseTL1PCA(BaseSparsePCA):
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
-        self.random_state = random_state
         self.verbose = verbose
 
     def _operator(self) -> Operator:
