@@ -238,10 +238,10 @@ def _alternate(Y: Array, W: Array, n_nonzero: int, tol: float, max_iter: int) ->
     return unit(B), np.array(path)
 
 
-def _quartimax(W: Array, max_iter: int = 100) -> Array:
+def _quartimax(W: Array) -> Array:
     """A rotation R with a large sum of fourth powers of WR: a convex function, which polar factors ascend."""
     R, last = np.eye(W.shape[1]), 0.0
-    for _ in range(max_iter):
+    for _ in range(100):
         U, s, Vt = np.linalg.svd(W.T @ (W @ R) ** 3)
         R = U @ Vt
         if s.sum() <= last * (1.0 + 1e-9):
