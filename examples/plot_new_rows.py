@@ -32,7 +32,7 @@ for row, column in wrong.items():
     new.iloc[row, new.columns.get_loc(column)] *= 10  # the decimal point in the wrong place
 
 with tempfile.TemporaryDirectory() as folder:
-    path = Path(folder) / "wine.tl1pca"
+    path = Path(folder) / "wine.npz"
     tl1pca.save(make_pipeline(MADScaler(), TL1SubspacePCA(3, random_state=0)).fit(past), path)
     model = tl1pca.load(path)  # checked; nothing in the file is executed
 

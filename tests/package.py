@@ -101,7 +101,7 @@ def follow_readme(python, folder, environment):
         subprocess.run(run, check=True, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
     blocks = "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.S))
     subprocess.run([python, "-c", blocks], check=True, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
-    for name in ("demo/data.csv", "page.html", "report.html", "model.tl1pca"):
+    for name in ("demo/data.csv", "page.html", "report.html", "model.npz"):
         assert (folder / name).stat().st_size > 0, name
 
 

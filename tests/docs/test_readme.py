@@ -21,7 +21,7 @@ def test_readme_blocks_run(capsys, tmp_path, monkeypatch):
     assert "TL1SubspacePCA" in printed
     assert "200 of 200 bad rows found" in printed
     assert (tmp_path / "report.html").stat().st_size > 100_000
-    assert (tmp_path / "model.tl1pca").is_file()
+    assert (tmp_path / "model.npz").is_file()
 
 
 @pytest.mark.skipif(not README.is_file(), reason="the README is not part of this installation")

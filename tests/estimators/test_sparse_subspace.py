@@ -98,8 +98,8 @@ def test_quartimax_finds_rotated_sparse_loadings():
 def test_model_files(tmp_path):
     X, _, _ = make_contaminated(100, 8, 2, random_state=0)
     pca = SparseTL1SubspacePCA(2, n_nonzero=3).fit(X)
-    tl1pca.save(pca, tmp_path / "model.tl1pca")
-    back = tl1pca.load(tmp_path / "model.tl1pca")
+    tl1pca.save(pca, tmp_path / "model.npz")
+    back = tl1pca.load(tmp_path / "model.npz")
     np.testing.assert_array_equal(back.transform(X), pca.transform(X))
     np.testing.assert_array_equal(back.predict(X), pca.predict(X))
     assert back.loss_of_fit_ == pca.loss_of_fit_
