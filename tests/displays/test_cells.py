@@ -7,7 +7,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from tl1pca import TL1CellPCA, TL1SubspacePCA
-from tl1pca.displays import CellMapDisplay
+from tl1pca.displays import CellMapDisplay, OutlierMapDisplay, ScoreDisplay
+from tl1pca.preprocessing import MADScaler
 
 
 @pytest.fixture(name="data", scope="module")
@@ -44,6 +45,17 @@ def test_names_and_chosen_rows(data, render):
         drawn.plot(rows=[1], n_rows=1)
 
 
+def test_rows_with_gaps_are_judged_as_the_fit_judges_them():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2)) @ rng.normal(size=(2, 8)) + 0.3 * rng.normal(size=(120, 8))
+    X[rng.random(X.shape) < 0.05] += 5.0
+    X[:10] += 3.0
+    X[rng.random(X.shape) < 0.25] = np.nan
+    pca = TL1CellPCA(2, random_state=0).fit(X)
+    for display in (OutlierMapDisplay, ScoreDisplay):
+        np.testing.assert_array_equal(display.from_estimator(pca, X).flags, pca.flags_)
+
+
 def test_blocks_of_many_rows(render):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(400, 2)) @ rng.normal(size=(2, 90)) + 0.1 * rng.normal(size=(400, 90))
@@ -61,5 +73,9 @@ def test_a_pipeline_and_a_method_for_rows(data, render):
     pipe = make_pipeline(FunctionTransformer(lambda X: 10 * X), TL1CellPCA(2, random_state=0)).fit(data)
     drawn = render(CellMapDisplay.from_estimator(pipe, data))
     np.testing.assert_allclose(drawn.residuals, pipe[-1].cell_residuals(10 * data))
+    assert drawn.features == [f"x{j}" for j in range(7)]
+    frame = pd.DataFrame(data, columns=list("abcdefg"))
+    scaled = make_pipeline(MADScaler(), TL1CellPCA(2)).fit(frame)  # whose last step knows no names
+    assert CellMapDisplay.from_estimator(scaled, frame).features == list("abcdefg")
     with pytest.raises(TypeError, match="no cell_residuals"):
         CellMapDisplay.from_estimator(TL1SubspacePCA(2).fit(np.nan_to_num(data)), data)

@@ -39,6 +39,13 @@ def test_adapters(data, adapter):
     np.testing.assert_allclose(rows.gather_rows(np.arange(30)), X)
 
 
+def test_an_engine_with_weights_is_another_one():
+    engine = DenseRows(X)
+    assert as_rows(engine, np.ones(30)).mass == 30.0
+    assert engine.weights is None
+    assert engine.mass == 30.0
+
+
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])
 def test_arrays_of_other_libraries_stay_what_they_are(library):
     xp = pytest.importorskip(library)

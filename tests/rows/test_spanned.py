@@ -12,8 +12,11 @@ W = np.linalg.qr(gaussian(4, 2, seed=5))[0]
 CENTER = np.array([0.5, -1.0, 2.0, 0.3])
 
 
-@pytest.fixture
-def rows():
+@pytest.fixture(params=["copied", "implicit"])
+def rows(request, monkeypatch):
+    """Rows whose center is subtracted at once, or from products, as that of large ones is."""
+    if request.param == "implicit":
+        monkeypatch.setattr("tl1pca.rows.dense._COPIED_ENTRIES", 0)
     T, outside = DenseRows(X).scores_and_distances(AXES)
     return SpannedRows(T, outside, 12)
 

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._pipelines import fitted_end, index_labels, inner_names, inner_rows, numbers, split
+from .._pipelines import (
+    feature_names,
+    fitted_end,
+    index_labels,
+    inner_names,
+    inner_rows,
+    numbers,
+    split,
+)
+from ..diagnostics import Diagnostics, diagnose
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,6 +88,11 @@ class Prepared:
     name: str
 
     @property
+    def diagnostics(self) -> Diagnostics:
+        """Distances and flags; a method that judges cells is given the rows with their gaps."""
+        return diagnose(self.pca, self.rows if hasattr(self.pca, "cell_residuals") else self.data)
+
+    @property
     def scores(self) -> Array:
         """What `transform` returns; it sees the rows as they came, with the names of their columns."""
         return np.asarray(self.pca.transform(self.rows))
@@ -110,19 +124,21 @@ def prepare(estimator: Any, X: ArrayLike, labels: ArrayLike | None, *needs: str)
     pca = fitted(estimator, "components_", *needs)
     rows = inner_rows(estimator, X)
     data = numbers(pca, rows)
-    names: Any = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        count: Any = getattr(estimator, "n_features_in_", data.shape[1])
-        names = [f"x{j}" for j in range(int(count))]
     return Prepared(
         pca=pca,
         steps=split(estimator)[0],
         rows=rows,
         data=data,
-        features=inner_names(estimator, [str(name) for name in names]),
+        features=features(estimator),
         labels=row_labels(X, labels, len(data)),
         name=type(pca).__name__,
     )
+
+
+def features(estimator: Any) -> list[str]:
+    """Names of the columns that the last step sees, as the user knows them."""
+    count: Any = getattr(estimator, "n_features_in_", np.shape(split(estimator)[1].components_)[1])
+    return inner_names(estimator, feature_names(estimator, int(count)))
 
 
 def row_labels(X: ArrayLike, labels: ArrayLike | None, n: int) -> list[str]:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
 
-from ._base import Display, fitted, pyplot, row_labels
+from .._pipelines import inner_rows
+from ._base import Display, features, fitted, pyplot, row_labels
 from .style import BLACK, BLUE, GRAY, PLAIN, RED
 
 if TYPE_CHECKING:
@@ -112,18 +112,14 @@ class CellMapDisplay(Display):
         CellMapDisplay
         """
         pca = fitted(estimator, "components_", "cell_residuals", "cutoffs_")
-        data: Any = X
-        if isinstance(estimator, Pipeline) and len(estimator) > 1:
-            data = estimator[:-1].transform(X)
+        data = inner_rows(estimator, X)
         residuals = np.asarray(pca.cell_residuals(data), dtype=np.float64)
-        names = getattr(pca, "feature_names_in_", None)
-        features = [f"x{j}" for j in range(residuals.shape[1])] if names is None else [str(n) for n in names]
         return cls(
             residuals=residuals,
             cell_flags=np.nan_to_num(np.abs(residuals)) > pca.cell_cutoff,
             row_flags=(np.asarray(pca.predict(data)) < 0).astype(int),
             labels=row_labels(X, labels, len(residuals)),
-            features=features,
+            features=features(estimator),
             estimator_name=type(pca).__name__,
         ).plot(ax, rows=rows, n_rows=n_rows)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..diagnostics import Flag, contributions, diagnose
+from ..diagnostics import Flag, contributions
 from ._base import Display, prepare, pyplot
 from ._points import legend
 from .style import BLUE, GRAY, PLAIN, RED
@@ -118,7 +118,7 @@ class ContributionDisplay(Display):
         found = contributions(estimator, X)
         chosen = np.atleast_1d(np.asarray(rows, dtype=np.intp))
         parts: Array = np.nan_to_num(getattr(found, kind))  # a missing cell differs from nothing
-        regular = diagnose(prepared.pca, prepared.data).flags == Flag.REGULAR
+        regular = prepared.diagnostics.flags == Flag.REGULAR
         usual = np.quantile(parts[regular] if regular.any() else parts, [0.05, 0.95], axis=0)
         names = [prepared.labels[i] for i in chosen]
         title = names[0] if len(names) == 1 else f"mean of {len(names)} rows"

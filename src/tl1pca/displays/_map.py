@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..diagnostics import Cutoffs, diagnose, excess, orthogonal_limit
+from ..diagnostics import Cutoffs, excess, orthogonal_limit
 from ._base import Display, prepare, pyplot
 from ._points import draw, parts_of, place_labels
 from .style import BLACK, PLAIN
@@ -130,8 +130,7 @@ class OutlierMapDisplay(Display):
         """
         pyplot(cls.__name__)
         rows = prepare(estimator, X, labels, "mean_", "explained_variance_")
-        cellwise = hasattr(rows.pca, "cell_residuals")  # judges rows with missing cells itself
-        found = diagnose(rows.pca, rows.rows if cellwise else rows.data)
+        found = rows.diagnostics
         return cls(
             score_distances=found.score_distances,
             orthogonal_distances=found.orthogonal_distances,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..diagnostics import diagnose, excess
+from ..diagnostics import excess
 from ._base import Display, Prepared, prepare, pyplot
 from ._points import draw, legend, parts_of, place_labels
 from .style import BLACK, GRAY, PLAIN
@@ -174,7 +174,7 @@ def _scored(rows: Prepared, components: Sequence[int], groups: ArrayLike | None)
         raise ValueError(f"components={components!r} must be two numbers from 0 to {k - 1}.")
     judged: dict[str, Any] = {}
     if hasattr(rows.pca, "mean_") and hasattr(rows.pca, "explained_variance_"):
-        found = diagnose(rows.pca, rows.data)
+        found = rows.diagnostics
         beyond = excess(found.score_distances, found.orthogonal_distances, found.cutoffs)
         judged = {"flags": found.flags, "extremeness": beyond}
     return {
