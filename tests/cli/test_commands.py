@@ -276,6 +276,30 @@ def test_demo(run, tmp_path):
 
 
 # ---------------------------------------------------------------- missing values
+@pytest.mark.parametrize("missing", ["error", "median"])
+def test_rows_without_a_value_are_left_out(run, data, tmp_path, missing):
+    """Units below the names, and lines of separators, as spreadsheets write them."""
+    names, *rows = data.read_text().splitlines()
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join([names, ",m,s,-,K,A", *rows, ",,,,,", ",,,,,"]) + "\n")
+    options = () if missing == "error" else ("--missing", missing)
+    done = run("outliers", path, "-k", 2, "--format", "csv", *options)
+    assert done.code == 0
+    assert "Left out: 3 rows without a value." in done.err
+    expected = run("outliers", data, "-k", 2, "--format", "csv").out.splitlines()
+    assert done.out.count("\n") == len(expected)
+    assert [line.split(",")[2:] for line in done.out.splitlines()] == [
+        line.split(",")[2:] for line in expected
+    ]
+    model = tmp_path / "m.npz"
+    assert run("fit", path, "-k", 2, "--model", model).code == 0
+    refused = run("transform", path, "--model", model)
+    assert refused.code == 1
+    assert "in 2 of 102 rows" in refused.err  # where a model judges them, these may be what is asked about
+    path.write_text("\n".join([names, ",m,s,-,K,A", *rows]) + "\n")
+    assert run("transform", path, "--model", model).out.splitlines()[1].startswith("2,")
+
+
 def test_missing_values_have_ways_out(run, sample, tmp_path):
     frame = sample.copy()
     frame.loc[[3, 5], "b"] = np.nan

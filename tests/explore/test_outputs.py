@@ -267,3 +267,15 @@ def test_the_curve_of_the_components(server, loaded):
     assert curve["chosen"] == state["fit"]["components"]
     assert len(curve["errors"]) == len(curve["spread"]) > curve["chosen"]
     assert len(curve["eigenvalues"]) == len(curve["noise"])
+
+
+def test_a_row_without_a_value_is_no_row(server, tmp_path):
+    """Units below the names do not make it a table with gaps, and their medians are not fitted."""
+    X = np.random.default_rng(5).normal(size=(40, 2)) @ np.array([[1.0, 2, 1, 0], [0, 1, 1, 2]]) + 3.0
+    lines = ["a,b,c,d", "m,s,kg,K", *(",".join(f"{x:.3f}" for x in row) for row in X), ",,,"]
+    content = ("\n".join(lines) + "\n").encode()
+    loaded = server.load("x.csv", content)
+    assert loaded["settings"]["method"] == "subspace"
+    state = server.fit(n_components=2)
+    assert state["fit"]["fitted"] == 40
+    assert run_script(server, tmp_path, "x.csv", content)[0] == flagged_of(server)

@@ -174,6 +174,34 @@ def test_a_second_line_of_names_or_units_is_one_note(tmp_path, second):
     np.testing.assert_array_equal(table.values[1:], VALUES)
 
 
+def test_units_may_have_gaps_and_dashes(tmp_path):
+    names, *rows = lines()
+    table = read(tmp_path, "\n".join([names, "\u00b0C,-,l/min", *rows]))
+    (note,) = table.notes
+    assert "Line 2" in note
+    assert table.units
+    slip = read(tmp_path, "\n".join([names, "n.d.,-,3.5", *rows]))  # a row, with a value
+    assert not slip.units
+
+
+@pytest.mark.parametrize("kind", ["x.csv", "x.xlsx"])
+def test_groups_names_and_units(tmp_path, kind):
+    head = [
+        ["", "Water", "", "Air", ""],
+        ["site", "pH", "depth", "wind", "dust"],
+        ["", "-", "m", "m/s", "ppm"],
+    ]
+    X = np.random.default_rng(1).normal(size=(12, 4)).round(3)
+    rows = [*head, *([f"s{i}", *x] for i, x in enumerate(X.tolist()))]
+    if kind == "x.xlsx":
+        table = read(tmp_path, hostile_files.xlsx({"s": hostile_files.xlsx_rows(rows)}), kind)
+    else:
+        table = read(tmp_path, "".join(",".join(map(str, row)) + "\n" for row in rows))
+    assert table.columns == ("pH", "depth", "wind", "dust")
+    assert table.units
+    np.testing.assert_array_equal(table.values[1:], X)
+
+
 @pytest.mark.parametrize("space", [" ", "\u00a0", "\u202f", "'", "\u2019"], ids=ascii)
 def test_spaces_and_apostrophes_group_digits(tmp_path, space):
     """A no-break space is what spreadsheets of several countries write."""

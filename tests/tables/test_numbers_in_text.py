@@ -57,6 +57,82 @@ def test_one_name_above_decimal_commas_is_one_column(tmp_path, below, name, endi
     np.testing.assert_array_equal(read_table(again).values, table.values)
 
 
+@pytest.mark.parametrize(
+    "above", ["Title\n", "May 3, hall 2\n\n", "sep=;\nTitle\n", "# station 7\nTitle\n\n"]
+)
+def test_titles_may_stand_above_the_name_of_one_column(tmp_path, above):
+    for below, first in (
+        ("39,008\n38,2\n37\n", 39.008),
+        ("NA\n38,2\n37,5\n", np.nan),
+        ("39.5\n38\n7\n", 39.5),
+    ):
+        table = read_table(path := file(tmp_path, f"{above}Temp (C)\n{below}"))
+        assert table.columns == ("Temp (C)",)
+        np.testing.assert_equal(table.values[0, 0], first)
+        assert len(table.values) == 3
+        assert "above the table" in " ".join(table.notes)
+        again = file(tmp_path, copied(original(path, table), table.rows.tolist(), {}, None)[0], name="y.csv")
+        np.testing.assert_array_equal(read_table(again).values, table.values)
+
+
+@pytest.mark.parametrize("above", ["Title\n\n", "sep=,\nx\n", "# x\n"])
+def test_what_is_above_two_columns_of_whole_numbers(tmp_path, above):
+    assert read_table(file(tmp_path, f"{above}39,2\n38,1\n")).values.tolist() == [[39, 2], [38, 1]]
+
+
+def test_bookkeepers_negatives(csv):
+    """In parentheses or with the sign behind, in a column without other negative numbers."""
+    table = csv('a;b;c\n"(1,250.5)";12.5-;1\n"$ 2,000";3;-2\n(12 %);4-;3\n7;5;4\n8;6;5\n9;7;6\n')
+    assert table.values[:4, 0].tolist() == [-1250.5, 2000, -12, 7]
+    assert table.values[:4, 1].tolist() == [-12.5, 3, -4, 5]
+    (note,) = [note for note in table.notes if "negative" in note]
+    assert "'a', 'b' ('(1,250.5)' in line 2)" in note
+    assert csv("a;b\n2;1\n(1);2\n3;7\n4;5\n5;7\n").values[1, 0] == -1
+    assert csv("a;b\n(1,5);2\n2,25;3\n3;4,5\n4;5\n").values[0, 0] == -1.5
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1.2", "(0.3)", "2.5", "(0.4)", "3.1", "(0.2)", "120"],  # standard errors below their estimates
+        ["(1)", "(2)", "(3)", "(4)"],
+        ["-1.5", "(2)", "(3)", "4", "5"],
+    ],
+)
+def test_other_parentheses_are_no_negative_numbers(csv, cells):
+    table = csv("a,b\n" + "".join(f"{i * i},{cell}\n" for i, cell in enumerate(cells)))
+    assert "b" in table.set_aside or np.isnan(table.values[:, 1]).any()
+    assert not any("negative" in note for note in table.notes)
+
+
+def test_digits_with_a_zero_in_front_are_a_code(csv):
+    rows = [f"{137 * i:04d},{i % 3 + 0.5},{911 * i % 10000:05d}" for i in range(1, 13)]
+    table = csv("zip,x,item\n" + "\n".join(rows) + "\n")
+    assert (table.columns, table.set_aside) == (("x",), ("item",))
+    assert table.labels[:2] == ("0137", "0274")
+    notes = " ".join(table.notes)
+    assert "Column 'zip' names the rows: '0137' in line 2 begins with a zero, as codes do." in notes
+    assert "Set aside column 'item': '00911' in line 2 begins with a zero" in notes
+    assert csv("zip,x,item\n" + "\n".join(rows) + "\n", numbers=["zip", "item"]).columns == (
+        "zip",
+        "x",
+        "item",
+    )
+
+
+@pytest.mark.parametrize(
+    "cells", [["0.5", "0.2", "1.5"], ["0", "1", "2"], ["01", "1", "12"], ["10", "20", "31"]]
+)
+def test_other_zeros_are_no_codes(csv, cells):
+    table = csv("a,b\n" + "".join(f"{cell},{i + 0.5}\n" for i, cell in enumerate(cells)))
+    assert table.values[:, 0].tolist() == [float(cell) for cell in cells]
+
+
+def test_digits_with_zeros_are_numbers_where_there_are_no_others(csv):
+    table = csv("a,b,c\n0012,0120,\n0340,0007,\n0100,1000,\n")
+    assert table.values.tolist() == [[12, 120], [340, 7], [100, 1000]]
+
+
 def test_who_names_the_mark_says_whether_commas_separate(csv):
     named, bare = "x\n39,008\n38,2\n37,5\n", "39,008\n38,2\n37,5\n"
     assert csv(named, decimal=".").values.tolist() == [[39, 8], [38, 2], [37, 5]]

@@ -90,6 +90,8 @@ def complete(
     model: Any = None,
 ) -> Table:
     """The table without missing values, or with them if they are left to the method; `none` may be left."""
+    if missing is Missing.median or (missing is Missing.error and not gaps):
+        table = _with_values(table, say, model)
     counts = table.missing()
     if not counts:
         return table
@@ -118,6 +120,20 @@ def complete(
         raise TableError(f"every row has a missing value ({where}). Use --missing median{other}.")
     say(f"Left out because of missing values: {n_rows:,} of {count(len(table.values), 'row')} ({where}).")
     return table.take(whole)
+
+
+def _with_values(table: Table, say: Callable[[str], None], model: Any) -> Table:
+    """The table without the rows that have no value at all: units below the names, lines of separators.
+
+    Of rows that come to a model they may be what it is asked about; a line of units is none of these.
+    """
+    blank = np.asarray(np.isnan(table.values).all(axis=1))
+    if model is not None:
+        blank &= table.units and table.rows == 1
+    if not blank.any() or blank.all():
+        return table
+    say(f"Left out: {count(int(blank.sum()), 'row')} without a value.")
+    return table.take(~blank)
 
 
 def frame(table: Table, model: Any = None) -> Any:

@@ -59,5 +59,7 @@ def command(
     whole = read_as_is(data, reading, fitted)
     if whole.set_aside and not is_text(data):
         note(f"Not in the copy, which holds numbers and labels: {', '.join(whole.set_aside)}.")
-    dropped = frozenset(whole.rows.tolist()) - frozenset(table.rows.tolist())  # by --missing drop
+    dropped = set(whole.rows.tolist()) - set(table.rows.tolist())  # by --missing drop
+    if whole.units:
+        dropped.discard(1)
     write(cleaned(original(data, whole), dropped, fresh), out)

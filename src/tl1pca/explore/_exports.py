@@ -156,7 +156,7 @@ def _gaps(settings: Settings, loaded: Loaded, cells: bool) -> list[str]:
     return [
         "table = table.take(~np.isnan(table.values).any(axis=1))"
         if settings.missing == "drop"
-        else "table = table.filled()"
+        else "table = table.take(~np.isnan(table.values).all(axis=1)).filled()"
     ]
 
 

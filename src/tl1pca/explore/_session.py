@@ -329,7 +329,9 @@ def _first_choice(loaded: Loaded, before: Chosen | None) -> Chosen:
     columns = advised if len(advised) >= 2 else table.columns
     if len(columns) < 2:
         raise ChoiceError(f"{loaded.name} has one column of numbers; an analysis needs at least two.")
-    method = "cell" if np.isnan(table.values).any() and len(columns) > 2 else "subspace"
+    gaps = np.isnan(table.values)
+    incomplete = gaps.any(axis=1) & ~gaps.all(axis=1)  # a row without a value says nothing of single cells
+    method = "cell" if incomplete.any() and len(columns) > 2 else "subspace"
     if before is None:
         return Chosen(Settings(columns, method))
     kept = tuple(name for name in table.columns if name in set(before.settings.columns))

@@ -149,8 +149,9 @@ def prepared(table: Table, work: Work) -> tuple[Array, Array]:
     values = values[:, chosen]
     kept = np.ones(len(values), dtype=bool)
     kept[work.rows] = False
-    if not work.settings.takes_missing and work.settings.missing == "drop":
-        kept &= ~np.isnan(values).any(axis=1)
+    if not work.settings.takes_missing:  # medians alone are no row
+        gaps = np.isnan(values)
+        kept &= ~(gaps.any(axis=1) if work.settings.missing == "drop" else gaps.all(axis=1))
     if not kept.any():
         raise ChoiceError(
             "No row is left: every row is set aside or has a missing value. Put rows back, leave columns "

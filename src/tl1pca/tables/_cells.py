@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,17 @@ from numpy.typing import NDArray
 from pyarrow import compute
 
 from ._table import Options, Table, TableError, assemble, check_size, listed, shortened
-from ._words import MISSING, OtherMarkError, answer_words, has_unit, is_grouped, is_missing, number
+from ._words import (
+    MISSING,
+    OtherMarkError,
+    answer_words,
+    bare,
+    has_unit,
+    is_grouped,
+    is_missing,
+    number,
+    signed,
+)
 
 Array = NDArray[Any]
 Strings = Any  # an array of pyarrow
@@ -59,6 +70,9 @@ class Column:
     grouped: str = ""  # a cell whose digits were taken for grouped
     unit: str = ""  # a cell with a sign that was left out
     answers: tuple[str, str] = ("yes", "no")  # of a column of these words: 1 and 0
+    code: bool = False  # digits that begin with a zero
+    bookkept: bool = False  # negative numbers may be in parentheses, or have the sign behind
+    negative: str = ""  # a cell that was read so
 
     def refuse(self, cell: str, line: int) -> None:
         self.others += 1
@@ -85,6 +99,7 @@ class Cells:
         self.layout, self._options = layout, options
         self._names, self._decimal = layout.names, layout.decimal
         self._columns = [_judge(j, layout) for j in range(len(layout.names))]
+        self._set_codes_aside()
         self.label = self._find_label()
         self.kept = [
             j for j, column in enumerate(self._columns) if column.kind is not Kind.TEXT and j != self.label
@@ -92,6 +107,21 @@ class Cells:
         self._blocks: list[Array] = []
         self._labels: list[str] = []
         self._used = sum(len(name) + NAME_OVERHEAD for name in self._names)
+
+    def _set_codes_aside(self) -> None:
+        """Columns of digits that begin with a zero are text, unless there are no other numbers."""
+        codes = {
+            j: found
+            for j, name in enumerate(self._names)
+            if name not in self._options.numbers and (found := _code(j, self.layout)) is not None
+        }
+        others = (
+            j for j, column in enumerate(self._columns) if column.kind is not Kind.TEXT and j not in codes
+        )
+        if any(not is_missing(record[j]) for j in others for _, record in self.layout.first):
+            for j, (line, cell) in codes.items():
+                self._columns[j] = Column(Kind.TEXT, code=True)
+                self._columns[j].refuse(cell, line)
 
     def _find_label(self) -> int | None:
         """The named column, or else the first if it holds text or has no name.
@@ -170,6 +200,9 @@ class Cells:
         return values
 
     def _number(self, cell: str, j: int, line: int) -> float | None:
+        given = cell
+        if self._columns[j].bookkept:
+            cell = signed(cell)
         try:
             value = number(cell, self._decimal)
         except OtherMarkError:
@@ -184,6 +217,8 @@ class Cells:
             self._columns[j].grouped = f"{shortened(cell, 30)!r} in line {line}"
         if not self._columns[j].unit and has_unit(cell):
             self._columns[j].unit = f"{shortened(cell, 30)!r} in line {line}"
+        if cell != given and not self._columns[j].negative:
+            self._columns[j].negative = f"{shortened(given, 30)!r} in line {line}"
         return value
 
     def table(self, notes: list[str]) -> Table:
@@ -191,11 +226,11 @@ class Cells:
         if not self._blocks:
             raise TableError("holds no rows below its header.")
         if self.label is not None:
-            reason = self._columns[self.label].examples(1)
             name = shortened(self._names[self.label])
-            notes.append(f"Column {name!r} names the rows{f': {reason} is not a number' if reason else ''}.")
+            notes.append(f"Column {name!r} names the rows{self._reason(self.label)}.")
         text = [j for j, column in enumerate(self._columns) if j != self.label and not column.usable]
-        notes += self._notes(text)
+        words = self._line_of_words()
+        notes += self._notes(text, words)
         kept = [at for at, j in enumerate(self.kept) if self._columns[j].usable]
         values = np.empty((sum(map(len, self._blocks)), len(kept)))
         row = 0
@@ -214,34 +249,51 @@ class Cells:
             decimal=self._decimal,
         )
         first = self.layout.first[0][0] if self.layout.first else None
-        return replace(table, units=first is not None and first == self._line_of_words())
+        return replace(table, units=first is not None and first == words)
 
     def _line_of_words(self) -> int | None:
-        """A line in which none of the columns of numbers has one."""
-        used = [self._columns[j] for j in self.kept if self._columns[j].usable]
-        columns = [set(column.words.values()) for column in used if column.kind is Kind.NUMBER]
-        return min(set.intersection(*columns), default=None) if len(columns) > 1 else None
+        """A line in which none of the columns of numbers has one; in the first most of them have words."""
+        used = [(at, self._columns[j]) for at, j in enumerate(self.kept) if self._columns[j].usable]
+        columns = [set(column.words.values()) for _, column in used if column.kind is Kind.NUMBER]
+        if len(columns) < 2:
+            return None
+        first = self.layout.first[0][0] if self.layout.first else 0
+        counted = sum(first in lines for lines in columns)
+        if (
+            counted > 1
+            and 2 * counted >= len(columns)
+            and np.isnan(self._blocks[0][0, [at for at, _ in used]]).all()
+        ):
+            return first
+        return min(set.intersection(*columns), default=None)
 
-    def _notes(self, text: Sequence[int]) -> list[str]:
+    def _reason(self, j: int) -> str:
+        """Why a column holds no numbers, if it is known."""
+        found = self._columns[j].examples(1)
+        why = "begins with a zero, as codes do" if self._columns[j].code else "is not a number"
+        return f": {found} {why}" if found else ""
+
+    def _notes(self, text: Sequence[int], second: int | None) -> list[str]:
         notes = []
         for j in text[:8]:
             hint = ""
-            if self._decimal == "." and any(_has_decimal_comma(cell) for cell in self._columns[j].words):
+            column = self._columns[j]
+            if not column.code and self._decimal == "." and any(map(_has_decimal_comma, column.words)):
                 hint = " (for a decimal comma: --decimal ,)"
-            name, reason = shortened(self._names[j]), self._columns[j].examples(1)
-            notes.append(f"Set aside column {name!r}: {reason} is not a number{hint}.")
+            notes.append(f"Set aside column {shortened(self._names[j])!r}{self._reason(j)}{hint}.")
         if len(text) > 8:
             notes.append(f"Set aside {len(text) - 8:,} more columns that are not numbers.")
         used = [(shortened(self._names[j]), self._columns[j]) for j in self.kept if self._columns[j].usable]
         gaps = [(name, column) for name, column in used if column.others]
-        second = self._line_of_words()
         if second is not None:
-            words = [next(cell for cell, at in c.words.items() if at == second) for _, c in gaps]
+            words = [cell for _, column in gaps for cell, at in column.words.items() if at == second]
             notes.append(
-                f"Line {second} has words in all columns of numbers ({listed(words, 3)}): is it a second "
-                "line of names, or one of units? It counts as a row of missing values."
+                f"Line {second} has words in place of numbers ({listed(words, 3)}): is it a second line of "
+                "names, or one of units? It counts as a row of missing values."
             )
-            gaps = [(name, column) for name, column in gaps if column.others > 1]
+            gaps = [
+                (name, column) for name, column in gaps if column.others > (second in column.words.values())
+            ]
         for name, column in gaps[:8]:
             examples = column.examples(3) + ", ..." * (len(column.words) > 3)
             notes.append(f"Column {name!r}: {_cells(column.others)} as missing ({examples}).")
@@ -257,6 +309,12 @@ class Cells:
         if units:
             names = listed([name for name, _ in units])
             notes.append(f"Signs of money and percent were left out in {names} ({units[0][1]}).")
+        negative = [(name, column.negative) for name, column in used if column.negative]
+        if negative:
+            notes.append(
+                "Numbers in parentheses, or with a minus behind, were read as negative in "
+                f"{listed([name for name, _ in negative])} ({negative[0][1]})."
+            )
         answers = [(name, column.answers) for name, column in used if column.kind is Kind.ANSWER]
         for yes, no in dict.fromkeys(pair for _, pair in answers):
             names = listed([name for name, pair in answers if pair == (yes, no)])
@@ -284,10 +342,10 @@ def _judge(j: int, layout: Layout) -> Column:
     words = {cell.strip().lower() for _, cell in cells}
     if (pair := answer_words(words)) is not None:
         return Column(Kind.ANSWER, answers=pair)
-    tried = Column(Kind.NUMBER)
+    tried = Column(Kind.NUMBER, bookkept=_is_bookkept([cell for _, cell in cells]))
     for line, cell in cells:
         try:
-            number(cell, layout.decimal)
+            number(signed(cell) if tried.bookkept else cell, layout.decimal)
         except OtherMarkError:
             pass  # said with its place when it is read
         except ValueError:
@@ -295,7 +353,31 @@ def _judge(j: int, layout: Layout) -> Column:
     if tried.others == len(cells) > 0 or (len(tried.words) > FEW_WORDS and 2 * tried.others >= len(cells)):
         tried.kind = Kind.TEXT
         return tried
-    return Column(Kind.NUMBER)
+    return Column(Kind.NUMBER, bookkept=tried.bookkept)
+
+
+def _code(j: int, layout: Layout) -> tuple[int, str] | None:
+    """The first cell with a zero in front, of a column of digits of one length: 00123, 04109."""
+    cells = [(line, record[j].strip()) for line, record in layout.first if not is_missing(record[j])]
+    if len({len(cell) for _, cell in cells}) != 1 or not all(
+        re.fullmatch("[0-9]{2,}", cell) for _, cell in cells
+    ):
+        return None
+    return next(((line, cell) for line, cell in cells if cell.startswith("0")), None)
+
+
+def _is_bookkept(cells: Sequence[str]) -> bool:
+    """Whether numbers in parentheses are negative ones, as bookkeepers write them.
+
+    Other numbers of the column have none, and no minus. In tables of
+    regressions standard errors are in parentheses below their estimates:
+    every second number from the second on, and a third of all or more.
+    """
+    inside = [signed(cell) != cell for cell in cells]
+    if all(inside) or any(bare(cell).startswith("-") for cell in cells):
+        return False
+    places = [i for i, marked in enumerate(inside) if marked]
+    return not (places and places == [*range(1, 2 * len(places), 2)] and 3 * len(places) >= len(cells))
 
 
 def _answers(cells: Strings, column: Column, lines: Sequence[int]) -> Array:

@@ -77,8 +77,9 @@ def lines_above(sample: Sequence[str], delimiters: str) -> int:
 def is_one_column(sample: Sequence[str], decimal: str | None) -> bool:
     r"""Whether commas do not separate columns: each line is one number with at most one comma.
 
-    Two columns of whole numbers may look the same. One name right above them
-    speaks for one column, and so does a decimal comma that was asked for.
+    Two columns of whole numbers may look the same. One name right above them,
+    with or without titles above it, speaks for one column, and so does a
+    decimal comma that was asked for.
 
     Examples
     --------
@@ -86,16 +87,20 @@ def is_one_column(sample: Sequence[str], decimal: str | None) -> bool:
     (True, False)
     """
     lines = [line.strip() for line in sample]
-    named = bool(lines) and not looks_numeric(lines[0])
-    cells = [line for line in lines[named:] if line]
-    if named:
-        name = lines[0]
-        lone = all(len(record) == 1 for mark in "\t;|," for _, record in records_of([name], mark))
-        if not name or name.startswith("#") or not lone or not lines[1:] or not lines[1]:
+    first = next((i for i, line in enumerate(lines) if line and (looks_numeric(line) or is_missing(line))), 0)
+    above, cells = lines[:first], [line for line in lines[first:] if line]
+    if above:
+        said = above[0].lower() == "sep=,"
+        if said or not above[-1] or above[-1].startswith("#") or not _is_lone(above[-1]):
             return False
     elif decimal != ",":
         return False
     return _have_one_comma(cells) and _are_numbers(cells, decimal or decimal_mark(cells))
+
+
+def _is_lone(line: str) -> bool:
+    """Whether nothing separates fields in a line."""
+    return all(len(record) == 1 for mark in "\t;|," for _, record in records_of([line], mark))
 
 
 def may_be_one_column(sample: Sequence[str]) -> bool:
@@ -130,13 +135,13 @@ def first_of_table(records: Sequence[Record], comments: Sequence[bool]) -> int:
         0
     ]
     if width < 2:
-        return 0
+        return _titles_of_one_column([record[0] for _, record in records if record])
 
     def is_above(i: int) -> bool:
         record = records[i][1]
         title = _filled(record) <= 1 and not any(map(looks_numeric, record))
         return (
-            comments[i] or len(record) < width or title or _names_groups([r for _, r in records[i : i + 3]])
+            comments[i] or len(record) < width or title or _names_groups([r for _, r in records[i : i + 4]])
         )
 
     begin = 0
@@ -149,18 +154,29 @@ def first_of_table(records: Sequence[Record], comments: Sequence[bool]) -> int:
     return begin
 
 
+def _titles_of_one_column(cells: Sequence[str]) -> int:
+    """How many lines stand above the name of a single column of numbers."""
+    first = next((i for i, cell in enumerate(cells) if looks_numeric(cell) or is_missing(cell)), 0)
+    numbers = all(looks_numeric(cell) or is_missing(cell) for cell in cells[first:])
+    return max(first - 1, 0) if numbers else 0
+
+
 def _filled(record: Sequence[str]) -> int:
     return sum(1 for cell in record if cell.strip())
 
 
 def _names_groups(records: Sequence[Sequence[str]]) -> bool:
-    """Whether the first record names groups of columns, as merged cells do, the second one the columns."""
+    """Whether the first record names groups of columns, as merged cells do, the second one the columns.
+
+    Below these begin the numbers, or there are units first.
+    """
     if len(records) < 3 or len({len(record) for record in records}) > 1:
         return False
-    groups, names, row = (record[1:] for record in records)  # the first column may have no name
+    groups, names, *rows = (record[1:] for record in records)  # the first column may have no name
     gaps = len(groups) - _filled(groups)
     words = _filled(names) == len(names) and not any(map(looks_numeric, names))
-    return gaps >= 2 and 2 * gaps >= len(groups) and words and any(map(looks_numeric, row))
+    numbers = any(looks_numeric(cell) for row in rows for cell in row)
+    return gaps >= 2 and 2 * gaps >= len(groups) and words and numbers
 
 
 def said_of(above: Sequence[str]) -> str:

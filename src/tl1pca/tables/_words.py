@@ -27,6 +27,11 @@ UNITS = re.compile(r"(?P<sign>[+-]?)\s*[$€£¥]?\s*(?P<digits>.*?)\s*[$€£¥
 UNIT_MARKS = frozenset("$€£¥%")
 MINUS = "−"  # as typeset, and as spreadsheets of some languages export it
 
+#: Negative numbers as bookkeepers write them: in parentheses, or with the sign behind.
+NEGATIVE = re.compile(
+    r"(?P<before>[$€£¥]?)\s*\((?P<inside>[^()+-]+)\)(?P<behind>\s*[$€£¥%]?)|(?P<digits>[\d.,' ]+)-"
+)
+
 SPACES = " \u00a0\u202f'\u2019"  # between groups of three digits, as are the other mark of ".,"
 GROUPED = re.compile(
     r"[+-]?[1-9]\d{0,2}(?:(?P<mark>[., \u00a0\u202f'\u2019])\d{3})(?:(?P=mark)\d{3})*(?P<rest>(?:[.,]\d*)?)"
@@ -56,6 +61,20 @@ def bare(cell: str) -> str:
         return text
     parts = UNITS.fullmatch(text)
     return text if parts is None or not parts["digits"] else parts["sign"] + parts["digits"]
+
+
+def signed(cell: str) -> str:
+    """A cell with a minus in front where a bookkeeper would read one.
+
+    Examples
+    --------
+    >>> signed("(1,250.50)"), signed("$ (3)"), signed("12.5-"), signed("n.d.")
+    ('-1,250.50', '-$3', '-12.5', 'n.d.')
+    """
+    parts = NEGATIVE.fullmatch(cell.strip())
+    if parts is None:
+        return cell
+    return "-" + (parts["digits"] or parts["before"] + parts["inside"] + parts["behind"])
 
 
 def has_unit(cell: str) -> bool:
