@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri
 
+from .._arrays import to_numpy
 from ..rows import Lift, Rows
 from ..statistics import effective_dimension, main_mode, subsample
 from .axes import row_axes
@@ -38,27 +39,24 @@ class Columns:
 
     Attributes
     ----------
-    rows : Rows
-        The rows in their columns.
+    values : ndarray of shape (n, p)
+        The rows in the columns that judge.
     directions : callable
         From directions of the span, as columns, to those of the data.
     live : ndarray of bool of shape (d,)
         The columns that judge.
     """
 
-    rows: Rows
+    values: Array
     directions: Lift
     live: Array
 
     @classmethod
     def of(cls, rows: Rows, directions: Lift, muted: Array | np.bool_ = np.False_) -> Columns:
         """Those that vary and are not muted."""
-        return cls(rows, directions, columns_that_vary(rows.gather_rows(np.arange(rows.shape[0]))) & ~muted)
-
-    def values(self, index: Array) -> Array:
-        """Some of the rows."""
-        A = self.rows.gather_rows(index)
-        return A if self.live.all() else A[:, self.live]
+        A = to_numpy(rows.array())
+        live = columns_that_vary(A) & ~muted
+        return cls(A if live.all() else A[:, live], directions, live)
 
     def shares(self, W: Array) -> Array:
         """What each column is of the unit directions W of the span."""
@@ -89,7 +87,7 @@ def judging_dimension(X: Array, kept: Array, k: int, count: int, columns: Column
     """
     A = X - X[kept].mean(axis=0)
     near = A[kept]
-    whole = near if columns is None else columns.values(kept)
+    whole = near if columns is None else columns.values[kept]
     m, d = whole.shape
     most = most_axes(m, d)
     if k >= most:
