@@ -57,7 +57,9 @@ PARTS = {
     "judging dimension (k instead)": {FIT + "judging_dimension": lambda X, kept, k, *_: k},
     "axes that other rows point at": {FIT + "others_share_an_axis": lambda *_: False},
     "room beyond the components": {FIT + "room_beyond": lambda plane, k, scores: np.inf},
-    "columns of few values": {FIT + "discrete_columns": lambda rows: np.zeros(rows.shape[1], dtype=bool)},
+    "columns without a scale": {
+        FIT + "columns_without_scale": lambda rows: np.zeros(rows.shape[1], dtype=bool)
+    },
     "rows without a gap as data of their own": {FIT + "nearest_majority": _majority_of_all},
     "concentration": {NEAR + "concentrate": _rows_of_the_start},
     "reweighting of the sample but one": {FIT + "REWEIGHTINGS": 1},

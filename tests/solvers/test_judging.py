@@ -1,4 +1,4 @@
-"""By what rows are judged: the widest axis of noise, discrete columns, and the room beyond the components."""
+"""By what rows are judged: the widest axis of noise, columns without a scale, room beyond the components."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from tl1pca.datasets import make_contaminated
 from tl1pca.rows import DenseRows
 from tl1pca.solvers.judging import (
     MARGIN,
-    discrete_columns,
+    columns_without_scale,
     judging_dimension,
     largest_noise,
     others_share_an_axis,
@@ -25,63 +25,43 @@ from tl1pca.solvers.plane import Plane
 JUDGING = "tl1pca.solvers.judging."
 
 
-class TestDiscreteColumns:
-    def test_discrete_columns(self):
+class TestColumnsWithoutScale:
+    def test_yes_and_no(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(100, 6))
         X[:, 0] = rng.uniform(size=100) < 0.3
         X[:, 1] = 1.0  # constant: nothing to judge
         X[:, 2] = rng.integers(0, 4, size=100)  # no value of most rows
-        assert discrete_columns(DenseRows(X)).tolist() == [True, False, False, False, False, False]
-        assert not discrete_columns(DenseRows((X[:, :1] > 0) * np.ones(4))).any()  # nothing else to judge by
+        assert columns_without_scale(DenseRows(X)).tolist() == [True, False, False, False, False, False]
+        assert not columns_without_scale(
+            DenseRows((X[:, :1] > 0) * np.ones(4))
+        ).any()  # nothing else to judge by
 
-    @pytest.mark.parametrize(("n", "most"), [(20, 5), (100, 10)])
-    def test_few_values_are_at_most_ten_and_a_fourth_of_the_rows(self, n, most):
-        def column(values):
-            """Most rows share the first value; the others come in turn."""
-            out = np.zeros(n)
-            out[: int(0.4 * n)] = 1 + np.arange(int(0.4 * n)) % (values - 1)
-            return out
-
-        alone = np.maximum(np.arange(n) - 0.6 * n, 0.0)  # no other value occurs twice
-        X = np.column_stack([column(most), alone, np.arange(n), np.arange(n) ** 2])
-        assert discrete_columns(DenseRows(X)).tolist() == [True, False, False, False]
-        if n == 100:
-            X[:, 1] = column(most + 1)
-            assert not discrete_columns(DenseRows(X))[1]
-
-    def test_values_of_bad_rows_do_not_hide_a_discrete_column(self):
+    def test_amounts_are_like_classes_and_bad_rows_do_not_hide_them(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(200, 4))
         X[:, 0] = rng.uniform(size=200) < 0.25
+        X[:, 1] = np.where(rng.uniform(size=200) < 0.25, rng.gamma(2, size=200), 0.0)  # of rain
         X[160:] = 5 * rng.normal(size=(40, 4))
-        X[:, 1] = np.where(
-            rng.uniform(size=200) < 0.4, rng.gamma(2, size=200), 0.0
-        )  # amounts of rain are no classes
-        assert discrete_columns(DenseRows(X)).tolist() == [True, False, False, False]
+        assert columns_without_scale(DenseRows(X)).tolist() == [True, True, False, False]
 
-    def test_the_shares_of_a_value_that_make_a_column_discrete(self):
+    def test_the_shares_of_a_value(self):
         X = np.arange(100.0)[:, None] < [49, 50, 5, 4]  # zeros: 51, 50, 95 and 96 of 100
         others = np.random.default_rng(0).normal(size=(100, 4))
-        found = discrete_columns(DenseRows(np.hstack([X, others])))
+        found = columns_without_scale(DenseRows(np.hstack([X, others])))
         assert found.tolist() == [True, False, True, False] + [False] * 4
         # At most half of the columns, as one value hides nothing then.
-        assert discrete_columns(DenseRows(np.hstack([X[:, [0, 2]], others[:, :2]]))).sum() == 2
-        assert discrete_columns(DenseRows(np.hstack([X[:, [0, 2]], others[:, :1]]))).sum() == 0
-
-    @pytest.mark.parametrize(("repeated", "discrete"), [(5, True), (6, False)])
-    def test_values_that_repeat_beside_many_single_ones_are_half_as_many(self, repeated, discrete):
-        x = np.arange(100.0)  # 25 and more values that occur once, and the main one
-        x[:55] = 0.0
-        x[55:75] = 200.0 + np.arange(20) % (repeated - 1)
-        found = discrete_columns(DenseRows(np.column_stack([x, np.arange(100.0), np.arange(100.0)])))
-        assert found.tolist() == [discrete, False, False]
+        assert columns_without_scale(DenseRows(np.hstack([X[:, [0, 2]], others[:, :2]]))).sum() == 2
+        assert columns_without_scale(DenseRows(np.hstack([X[:, [0, 2]], others[:, :1]]))).sum() == 0
 
     def test_the_first_rows_may_hold_many_values(self):
         """Half of all rows share a value; of the first ones few do, where most others occur once."""
         x = np.zeros(1000)
         x[:36], x[36:50], x[50:400], x[-100:] = np.arange(36), -1.0, np.arange(1000.0, 1350.0), -1.0
-        assert discrete_columns(DenseRows(np.column_stack([x, np.arange(1000.0)]))).tolist() == [True, False]
+        assert columns_without_scale(DenseRows(np.column_stack([x, np.arange(1000.0)]))).tolist() == [
+            True,
+            False,
+        ]
 
     def test_columns_that_hardly_repeat_a_value_cost_a_look_at_the_first_rows(self):
         class Counted(DenseRows):
@@ -94,7 +74,7 @@ class TestDiscreteColumns:
         rng = np.random.default_rng(0)
         rows = Counted(rng.normal(size=(1000, 4)))
         rows.array()[3, 0] = rows.array()[2, 0]
-        assert not discrete_columns(rows).any()
+        assert not columns_without_scale(rows).any()
         assert rows.seen == 50
 
 

@@ -8,6 +8,7 @@ from scipy.special import fdtri
 from scipy.stats import chi2
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.decomposition import PCA
+from sklearn.preprocessing import scale
 
 from support import low_rank, subspace_angle
 from tl1pca import TL1SubspacePCA
@@ -89,12 +90,14 @@ def fewer_components_than_the_data_have():
     return found(X, with_cluster(X, Q, 5, rng, 0.2, 9), 2)
 
 
-def zero_or_one():
+def zero_or_one_and_zero_or_an_amount():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 5)) + 0.3 * rng.normal(size=(400, 5))
-    X = np.column_stack([X, rng.uniform(size=400) < 0.3])
-    tables = ((X - X.mean(axis=0)) / X.std(axis=0), load_iris().data[:50])
-    return all((TL1SubspacePCA(3).fit(table).flags_ > 0).mean() <= 0.05 for table in tables)
+    some = rng.uniform(size=400) < 0.3
+    tables = [scale(np.column_stack([X, some * y])) for y in (1.0, rng.gamma(2.0, size=400))]
+    return all(
+        (TL1SubspacePCA(3).fit(table).flags_ > 0).mean() <= 0.05 for table in (*tables, load_iris().data[:50])
+    )
 
 
 def leverage_cluster():
@@ -179,7 +182,11 @@ def _f_alone(sd, k, n):
         (groups_and_a_line, FIT + "nearest_majority", _of_all_rows),
         (fewer_components_than_the_data_have, FIT + "judging_dimension", lambda X, kept, k, *_: k),
         (fewer_components_than_groups_take_up, FIT + "others_share_an_axis", lambda *_: False),
-        (zero_or_one, FIT + "discrete_columns", lambda rows: np.zeros(rows.shape[1], dtype=bool)),
+        (
+            zero_or_one_and_zero_or_an_amount,
+            FIT + "columns_without_scale",
+            lambda rows: np.zeros(rows.shape[1], dtype=bool),
+        ),
         (leverage_cluster, FIT + "leverage_ball", lambda *_: None),
         (far_scores_of_many_rows, PLANE + "score_cutoff", _f_alone),
         (heavy_tails, PLANE + "upper_stretch", lambda z: 1.0),

@@ -29,8 +29,10 @@ TRACY_WIDOM = 2.0234
 POINTED_AT, CHANCE = 5, 0.001
 #: Variance of the square of the median deviation of many normal values over that of their variance.
 MEDIAN_DEVIATION_VARIANCE = 2.72
-#: A column is discrete if other values than the main one have this share of the rows.
+#: A column has no scale if other values than the main one have this share of the rows.
 OTHERS_SHARE = 0.05
+#: Rows that tell which columns repeat a value: one of more than half of all is there many times.
+LOOKED_AT = 50
 
 
 @dataclass(frozen=True)
@@ -197,33 +199,21 @@ def columns_that_vary(X: Array) -> Array:
     return np.asarray((X[0] != X).any(axis=0))
 
 
-def discrete_columns(rows: Rows) -> Array:
-    """Mask of the columns with few values, one of which more than half of the rows share.
+def columns_without_scale(rows: Rows) -> Array:
+    """Mask of the columns with one value in more than half of the rows, and others in a share of them.
 
-    Such a column, a 0/1 one for instance, has no scale by which another value
-    were far out, and a subspace that most rows lie in exactly. Values that
-    occur once do not count beside very few others: bad rows may have any.
-    At most half of the columns that vary, else none: the data are what they are then.
+    Yes and no, amounts of rain, what lies below a limit of detection: there is no scale by which another
+    value were far out, and a subspace that most rows lie in exactly. At most half of the columns that
+    vary, else none: the data are what they are then.
     """
     n, d = rows.shape
-    muted, most, constant = np.zeros(d, dtype=bool), int(min(10, n / 4)), 0
-    # A value of half of the rows is many times among the first ones; most columns hardly repeat any there.
-    first = rows.gather_rows(np.arange(min(n, 5 * most)))
-    few = np.flatnonzero(_n_distinct(first) <= 0.75 * len(first))
-    if not len(few):
+    muted = np.zeros(d, dtype=bool)
+    some = np.sort(rows.gather_rows(subsample(n, LOOKED_AT)), axis=0)
+    repeated = np.flatnonzero((some[1:] == some[:-1]).any(axis=0))
+    if not len(repeated):
         return muted
-    X = rows.gather_rows(np.arange(n))
-    for j in few:
-        counts = np.unique(X[:, j], return_counts=True)[1]
-        some = most
-        if len(counts) > most:  # many values of which hardly any occurs twice
-            counts, some = counts[counts > 1], most // 2
-        main = counts.max(initial=0)
-        constant += int(main == n)
-        muted[j] = len(counts) <= some and 2 * main > n and counts.sum() - main >= OTHERS_SHARE * n
-    return muted if 2 * muted.sum() <= d - constant else np.zeros(d, dtype=bool)
-
-
-def _n_distinct(X: Array) -> Array:
-    S = np.sort(X, axis=0)
-    return np.asarray(1 + np.count_nonzero(S[1:] != S[:-1], axis=0))
+    X = rows.gather_rows(np.arange(n))[:, repeated]
+    main = (np.partition(X, n // 2, axis=0)[n // 2] == X).sum(axis=0)  # such a value is the median
+    muted[repeated] = (2 * main > n) & (n - main >= OTHERS_SHARE * n)
+    varying = d - np.count_nonzero(main == n)
+    return muted if 2 * muted.sum() <= varying else np.zeros(d, dtype=bool)

@@ -27,7 +27,7 @@ from .groups import dimension_of_groups
 from .judging import (
     Columns,
     columns_that_vary,
-    discrete_columns,
+    columns_without_scale,
     judging_dimension,
     most_axes,
     others_share_an_axis,
@@ -139,7 +139,7 @@ def fit_subspace(
     m, count, whole = len(index), subset_size(n, breakdown), n == len(index)
     few, seen = subset_size(m, breakdown), rows.subset_float64(index)
     tol = rounding_length(seen, few)
-    muted = discrete_columns(seen) if row_space is None else np.zeros(d, dtype=bool)
+    muted = columns_without_scale(seen) if row_space is None else np.zeros(d, dtype=bool)
     span = leading_span(seen, muted, n_components if reweight else 1.0)
     sample, masked = span.rows, span.muted
     X = sample.gather_rows(np.arange(m))
