@@ -250,3 +250,64 @@ def test_arrows_are_the_loadings(estimator, render):
     assert legend(BiplotDisplay.from_estimator(pca, X))[-1] == f"loadings × {drawn.scale_:.3g}"
     with pytest.raises(ValueError, match="n_features=0"):
         drawn.plot(n_features=0)
+
+
+# ------------------------------------------------------------------------------------------ rows far out
+def slipped(k=2):
+    """Rows with one value a thousand times too large, and their fit."""
+    Z = X.copy()
+    Z[7, 3] = 1000.0 * np.abs(Z[:, 3]).max()
+    return Z, TL1SubspacePCA(k, random_state=0).fit(Z)
+
+
+@pytest.mark.parametrize("display", [ScoreDisplay, BiplotDisplay])
+@pytest.mark.parametrize("size", [1.0, 1e-150, 1e140])
+def test_a_row_far_out_is_an_arrow_at_the_edge(display, size, render):
+    Z, pca = slipped()
+    pca = TL1SubspacePCA(2, random_state=0).fit(size * Z)
+    drawn = render(display.from_estimator(pca, size * Z))
+    shown = drawn if display is ScoreDisplay else drawn.score_display
+    assert np.flatnonzero(shown.far_).tolist() == [7]
+    ax = drawn.ax_
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    near = shown.scores[~shown.far_]
+    assert ((near > [left, low]) & (near < [right, high])).all()
+    regular = shown.scores[shown.flags == 0]
+    assert np.ptp(regular[:, 0]) > 0.05 * (right - left)
+    arrow = next(
+        one for one in ax.collections if isinstance(one, PolyCollection) and len(one.get_offsets()) == 1
+    )
+    tip = (np.asarray(arrow.get_offsets())[0] - [left, low]) / [right - left, high - low]
+    assert np.abs(tip - 0.5).max() == pytest.approx(0.5)  # on the edge
+    way = (shown.scores[7] - [0.5 * (left + right), 0.5 * (low + high)]) / [right - left, high - low]
+    np.testing.assert_allclose((tip - 0.5) / np.abs(tip - 0.5).max(), way / np.abs(way).max(), atol=1e-9)
+    assert "at the edge: 1 far out" in legend(drawn)
+    assert sum(len(points.get_offsets()) for points in shown.points_) == len(Z) - 1
+
+
+def test_names_of_rows_far_out_stand_at_the_edge(render):
+    Z, pca = slipped()
+    drawn = render(ScoreDisplay.from_estimator(pca, Z, n_labels=1))
+    (label,) = drawn.labels_
+    assert label.get_text() == "row 8"
+    (left, right), (low, high) = drawn.ax_.get_xlim(), drawn.ax_.get_ylim()
+    assert left <= label.xy[0] <= right
+    assert low <= label.xy[1] <= high
+
+
+def test_a_strip_has_an_edge_as_well(render):
+    Z, pca = slipped(1)
+    drawn = render(ScoreDisplay.from_estimator(pca, Z))
+    assert np.flatnonzero(drawn.far_).tolist() == [7]
+    assert drawn.ax_.get_ylim() == (-1.0, 2.0)
+    assert np.ptp(drawn.scores[drawn.flags == 0]) > 0.05 * np.ptp(drawn.ax_.get_xlim())
+
+
+def test_without_rows_far_out_all_are_drawn():
+    drawn = ScoreDisplay.from_estimator(ROBUST, X)
+    assert not drawn.far_.any()
+    assert not any("edge" in entry for entry in legend(drawn))
+    unknown = ScoreDisplay(
+        scores=np.array([[0.0, 0], [1, 1], [1e6, 0]]), components=(0, 1), labels=list("abc")
+    )
+    assert not unknown.plot().far_.any()  # which rows are regular is not known

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..diagnostics import excess
 from ._base import Display, Prepared, prepare, pyplot
 from ._points import draw, legend, parts_of, place_labels
+from ._window import at_edge, beyond, draw_arrows
 from .style import BLACK, GRAY, PLAIN
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ class ScoreDisplay(Display):
     A single component is drawn as a strip: the height of a point means
     nothing there and only keeps points apart. With more than 10,000 rows the
     regular ones are shaded hexagons, and the others are one picture in a
-    vector file.
+    vector file. Rows more than twenty widths of the regular ones away from
+    these are arrows at the edge, so that the others can be told apart.
 
     Parameters
     ----------
@@ -50,6 +52,8 @@ class ScoreDisplay(Display):
     figure_ : matplotlib Figure
     points_ : list of matplotlib artists
         One for each region, or group, that has rows.
+    far_ : ndarray of bool of shape (n_samples,)
+        The rows that are arrows at the edge.
     labels_ : list of matplotlib Annotation
 
     Examples
@@ -137,6 +141,10 @@ class ScoreDisplay(Display):
         -------
         ScoreDisplay
         """
+        return self._plot(ax, n_labels, self.scores[:0])
+
+    def _plot(self, ax: Axes | None, n_labels: int, within: Array) -> Self:
+        """Draw the scores, with room for some points among them."""
         ax = self._start(ax, (6.4, 4.8 if self.scores.shape[1] == 2 else 2.4))
         x, y = self._coordinates()
         ax.set_xlabel(f"score of component {self.components[0] + 1}")
@@ -145,12 +153,45 @@ class ScoreDisplay(Display):
         else:
             ax.set(ylim=(-1.0, 2.0), yticks=[])
             ax.spines["left"].set_visible(False)
-        self.points_ = draw(ax, x, y, parts_of(len(x), self.flags, self.groups), shade=self.groups is None)
+        parts = parts_of(len(x), self.flags, self.groups)
+        self.far_ = far = beyond(self.scores, self.flags)
+        near = [(name, look, rows & ~far) for name, look, rows in parts]
+        self.points_ = draw(ax, x, y, near, shade=self.groups is None)
+        if far.any():
+            x, y = self._draw_far(x, y, parts, within)
         ax.set_title(self.estimator_name or "", **PLAIN)
         chosen = self._most_extreme(n_labels)
         names = [self.labels[i] for i in chosen]
         self.labels_ = place_labels(ax, x[chosen], y[chosen], names, np.column_stack([x, y]))
         return self
+
+    def _draw_far(self, x: Array, y: Array, parts: Sequence[Any], within: Array) -> tuple[Array, Array]:
+        """Arrows for the rows far out; where all rows are shown."""
+        ax, far = self.ax_, self.far_
+        window, places = at_edge(self.scores[far], np.concatenate([self.scores[~far], within]))
+        given = np.column_stack([x, y])[far]
+        if window.shape[1] == 1:  # a strip, along which it goes straight on
+            ax.set_xlim(*window[:, 0])
+            window = np.column_stack([window, [-1.0, 2.0]])
+            places = np.column_stack([places[:, 0], y[far]])
+            given = np.column_stack([given[:, 0] - places[:, 0], np.zeros(len(given))]) + window.mean(axis=0)
+        else:
+            ax.set(xlim=window[:, 0], ylim=window[:, 1])
+        colors = np.full(len(x), BLACK, dtype=object)
+        for _, look, rows in parts:
+            colors[rows] = look.color
+        draw_arrows(ax, places, window, given, colors[far])
+        count = int(far.sum())
+        x, y = x.copy(), y.copy()
+        x[far], y[far] = places.T
+        box: Any = ax.get_legend()
+        legend(
+            ax,
+            [*box.legend_handles, ax.plot([], [], ">", color=GRAY, ms=7)[0]],
+            [*(text.get_text() for text in box.get_texts()), f"at the edge: {count} far out"],
+            np.column_stack([x, y]),
+        )
+        return x, y
 
     def _coordinates(self) -> tuple[Array, Array]:
         if self.scores.shape[1] == 2:
@@ -286,14 +327,16 @@ class BiplotDisplay(Display):
         """
         if n_features < 1:
             raise ValueError(f"n_features={n_features} must be at least 1: so many features have an arrow.")
-        self.score_display.plot(self._start(ax, (6.8, 5.4)))
         lengths = np.linalg.norm(self.loadings, axis=1)
         chosen = np.argsort(-lengths, kind="stable")[:n_features]
-        farthest = float(np.linalg.norm(self.score_display.scores, axis=1).max())
+        scores = self.score_display.scores
+        drawn = scores[~beyond(scores, self.score_display.flags)]
+        farthest = float(np.linalg.norm(drawn, axis=1).max())
         self.scale_ = 0.7 * (farthest or 1.0) / (float(lengths.max()) or 1.0)
         tips = self.scale_ * self.loadings[chosen]
+        self.score_display._plot(self._start(ax, (6.8, 5.4)), 0, 1.15 * tips)
         shafts = np.concatenate([share * tips for share in np.linspace(0.0, 1.0, 25)])
-        covered = np.concatenate([self.score_display.scores, shafts])
+        covered = np.concatenate([drawn, shafts])
         self._draw_arrows(tips, len(lengths), covered)
         names = [self.feature_names[i] for i in chosen]
         self.names_ = place_labels(self.ax_, tips[:, 0], tips[:, 1], names, covered, outward=True)
