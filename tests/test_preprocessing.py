@@ -60,3 +60,6 @@ def test_which_tables_are_in_different_units():
     assert (found.widest, found.narrowest) == (1, 0)
     assert unequal_spreads(meters * [10.1, 1.0 / 14.9]) is None
     assert unequal_spreads(np.ones((10, 3))) is None
+    spreads = np.abs(meters - np.median(meters, axis=0))
+    unit = meters / np.median(spreads, axis=0)
+    assert [unequal_spreads(unit * [1.0, c]) is None for c in (9.9, 10.1)] == [True, False]

@@ -7,7 +7,16 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import RobustScaler
 
-from tl1pca import TL1, TL1PCA, Cauchy, Lp, ResidualPCA, SparseLpPCA, TL1SubspacePCA
+from tl1pca import (
+    TL1,
+    TL1PCA,
+    Cauchy,
+    L1ReconstructionPCA,
+    Lp,
+    ResidualPCA,
+    SparseLpPCA,
+    TL1SubspacePCA,
+)
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import principal_angles
 from tl1pca.scorers import predicted_cells
@@ -67,3 +76,13 @@ def test_oblique_components_pipelines_and_missing_cells():
     assert np.isfinite(cross_val_score(pipe, X, scoring=predicted_cells, cv=3)).all()
     with pytest.raises(TypeError, match="KMeans has no components_"):
         predicted_cells(KMeans(2, n_init=1).fit(X), X)
+
+
+def test_missing_cells_are_predicted_from_and_not_scored():
+    """A cell that is not there has no error, and those that are have nearly the errors of complete rows."""
+    X = make_contaminated(300, 12, 2, kind="clean", random_state=0)[0]
+    holes = X.copy()
+    holes[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
+    holes[7] = np.nan
+    pca = L1ReconstructionPCA(2).fit(X)
+    assert predicted_cells(pca, holes) == pytest.approx(predicted_cells(pca, X), abs=0.03)

@@ -108,6 +108,15 @@ def test_missing_cells_are_not_judged():
     assert (~rows.judged).any(axis=0).tolist() == [c == 3 for c in range(8)]
 
 
+def test_a_row_without_a_measured_cell_is_not_judged():
+    X = make_contaminated(120, 8, 2, kind="clean", random_state=0)[0]
+    X[5] = np.nan
+    fitted = L1ReconstructionPCA(2).fit(X)
+    rows = trusted_rows(fitted, X)
+    assert 5 not in rows.numbers
+    assert len(rows.values) == len(rows.judged) == len(rows.numbers) > 100
+
+
 def test_repaired_cells_are_not_judged():
     class Repairing(TL1SubspacePCA):
         def impute(self, X):

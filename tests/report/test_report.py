@@ -153,6 +153,24 @@ def test_of_two_columns_along_a_line_the_wilder_one_is_named():
     assert analysis.unusual(np.array([3])).columns[0, 0] == 1
 
 
+def test_wild_is_what_is_far_for_its_column():
+    t = np.random.default_rng(0).normal(size=100)
+    X = np.column_stack([t, 1000 * t]) + [0.01, 10.0] * np.random.default_rng(1).normal(size=(100, 2))
+    X[3] = [500.0, 1500.0]  # one of them five hundred times as far as usual, the other one usual
+    analysis = analyze(X, TL1SubspacePCA(1))
+    assert analysis.unusual(np.array([3])).columns[0, 0] == 0
+
+
+def test_what_is_said_of_a_row_has_no_units():
+    X = gaussian(200, 6, seed=4, decay=0.7)
+    rows = np.arange(200)
+    near, far = (analyze(c * X, TL1SubspacePCA(2)).unusual(rows) for c in (1.0, 1000.0))
+    assert 0 < near.by_score.sum() < 200
+    np.testing.assert_array_equal(near.by_score, far.by_score)
+    np.testing.assert_array_equal(near.columns, far.columns)
+    np.testing.assert_allclose(near.values, far.values, rtol=1e-6)
+
+
 def test_unusual_variables_of_a_leverage_point_share_its_score_distance():
     X = gaussian(200, 3, seed=3)
     X[0] = X.mean(axis=0) + np.array([60.0, 0.0, 0.0])
