@@ -208,6 +208,24 @@ def test_wine_with_slips(browser, server, wine):
     tab.check()
 
 
+def test_scores_are_shown_where_the_regular_rows_are(browser, server, tmp_path):
+    X = np.random.default_rng(2).normal(size=(80, 2)) @ np.array([[1.0, 2, 1, 0], [0, 1, 1, 2]]) + 5.0
+    X[3, 1] *= 1e4
+    path = tmp_path / "slip.csv"
+    path.write_text("a,b,c,d\n" + "".join(",".join(f"{x:.4f}" for x in row) + "\n" for row in X))
+    tab = Page(browser, server)
+    tab.load(path)
+    tab("#tab-scores").click()
+    tab("#figure-scores .main-svg").first.wait_for()
+    assert tab("#close").is_checked()
+    assert tab("#outside").inner_text().strip() == "1 row lies outside this figure."
+    tab("#close").uncheck()
+    assert tab("#outside").inner_text() == ""
+    tab.decided(lambda: tab("#fit").click())
+    assert not tab("#close").is_checked()  # who has chosen is not asked again
+    tab.check()
+
+
 @pytest.mark.slow
 def test_gaps_and_dates(browser, server, tmp_path):
     rng = np.random.default_rng(1)

@@ -351,11 +351,15 @@ def test_a_row_far_out_does_not_hide_the_others(browser, frame, tmp_path):
         "(() => { const {xaxis, yaxis} = document.getElementById('figure-scores')._fullLayout;"
         " return [xaxis, yaxis].map((axis) => axis.range[1] - axis.range[0]); })()"
     )
-    wide = page.evaluate(extent)
-    page.locator("#close").check()
-    assert max(page.evaluate(extent)) < 0.1 * max(wide)
+    narrow = page.evaluate(extent)  # as nothing could be told apart otherwise
+    assert page.locator("#close").is_checked()
+    assert page.locator("#outside").text_content().strip() == "1 row lies outside this figure."
     page.locator("#close").uncheck()
-    np.testing.assert_allclose(page.evaluate(extent), wide)
+    wide = page.evaluate(extent)
+    assert max(narrow) < 0.1 * max(wide)
+    assert page.locator("#outside").text_content() == ""
+    page.locator("#close").check()
+    np.testing.assert_allclose(page.evaluate(extent), narrow)
     visit.check()
     page.close()
 

@@ -123,6 +123,10 @@ export const buildFigures = () => {
   }
   showTab("map");
   for (const id of ["score-x", "score-y", "arrows"]) element(id).addEventListener("change", drawTab);
+  element("close").addEventListener("change", () => {
+    element("close").dataset.chosen = "yes"; // and is not asked again after the next fit
+    drawTab();
+  });
   element("dragging").addEventListener("change", () => view?.setDragging(element("dragging").value));
   element("selected-clear").addEventListener("click", () => view.select([]));
   element("selected-aside").addEventListener("click", () => {

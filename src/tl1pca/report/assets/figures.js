@@ -140,12 +140,16 @@ const arrows = (a, b) => {
   });
   return drawn.concat(names);
 };
-// A row very far out leaves the others one spot; then the axes can be those of the regular rows.
+// A row very far out leaves the others one spot; then the axes can be those of the regular rows, and are at first.
+const CLOSE = 5; // widths of the regular rows that all take: from there on there is a choice
+const TOO_FAR = 20; // from there on the regular rows cannot be told apart
 const closeRange = (values) => {
   const regular = data.points.map((i, p) => [i, values[p]]).filter(([i]) => data.flag[i] === 0).map(([, v]) => v);
   const [low, high] = [Math.min(...regular), Math.max(...regular)];
-  const all = Math.max(...values) - Math.min(...values);
-  return regular.length > 1 && all > 5 * (high - low) ? [low - 0.15 * (high - low), high + 0.15 * (high - low)] : null;
+  const times = (Math.max(...values) - Math.min(...values)) / (high - low);
+  return regular.length > 1 && times > CLOSE
+    ? { times, range: [low - 0.15 * (high - low), high + 0.15 * (high - low)] }
+    : null;
 };
 const drawScores = () => {
   const pick = (id, otherwise) => (element(id) ? Number(element(id).value) : otherwise);
@@ -154,16 +158,19 @@ const drawScores = () => {
   const single = data.scores.length === 1;
   const x = single ? (i) => data.row[i] : (i) => data.scores[a][place.get(i)];
   const y = (i) => data.scores[b][place.get(i)];
-  const ranges = [single ? null : closeRange(data.scores[a]), closeRange(data.scores[b])];
-  element("close-label")?.toggleAttribute("hidden", !ranges.some(Boolean));
-  const near = Boolean(element("close")?.checked);
-  const [across, up] = ranges.map((range) => (near && range ? { range } : {}));
+  const found = [single ? null : closeRange(data.scores[a]), closeRange(data.scores[b])];
+  const box = element("close");
+  element("close-label").toggleAttribute("hidden", !found.some(Boolean));
+  if (!box.dataset.chosen) box.checked = found.some((one) => one && one.times > TOO_FAR);
+  const [across, up] = found.map((one) => (box.checked && one ? { range: one.range } : {}));
+  const beyond = ({ range }, v) => Boolean(range) && (v < range[0] || v > range[1]);
+  const outside = data.points.filter((i) => beyond(across, x(i)) || beyond(up, y(i))).length;
+  element("outside").textContent = outside ? ` ${outside} ${outside === 1 ? "row lies" : "rows lie"} outside this figure.` : "";
   Plotly.react("figure-scores", rowTraces(x, y, () => ""), layout(
     axis(single ? "row" : `component ${a + 1}`, across), axis(`component ${b + 1}`, up),
-    { uirevision: `${a} ${b} ${near}`, annotations: element("arrows")?.checked ? arrows(a, b) : [] }), config);
+    { uirevision: `${a} ${b} ${box.checked}`, annotations: element("arrows")?.checked ? arrows(a, b) : [] }), config);
   return { x, y };
 };
-
 // Distances in the order of time. Where all rows are drawn a line joins them, so that a drift can be seen.
 const drawChart = (id, title, distance, limit, logarithmic) => {
   const up = lifted(logarithmic, limit);

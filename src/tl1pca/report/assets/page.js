@@ -6,7 +6,12 @@ const fillSelects = () => {
     data.scores.forEach((_, j) => box.add(new Option(`component ${j + 1}`, j, j === chosen, j === chosen)));
     box.addEventListener("change", () => { positions["figure-scores"] = drawScores(); });
   }
-  for (const id of ["arrows", "close"]) element(id)?.addEventListener("change", () => { positions["figure-scores"] = drawScores(); });
+  const redraw = () => { positions["figure-scores"] = drawScores(); };
+  element("arrows")?.addEventListener("change", redraw);
+  element("close").addEventListener("change", (event) => {
+    event.target.dataset.chosen = "yes";
+    redraw();
+  });
   element("dragging").addEventListener("change", (event) => setDragging(event.target.value));
 };
 // The library is in the page, compressed; its text has the hash that the policy of the page lets run.
