@@ -90,8 +90,7 @@ def complete(
     model: Any = None,
 ) -> Table:
     """The table without missing values, or with them if they are left to the method; `none` may be left."""
-    if missing is Missing.median or (missing is Missing.error and not gaps):
-        table = _with_values(table, say, model)
+    table = _with_values(table, say, model is not None or missing is Missing.drop or gaps)
     counts = table.missing()
     if not counts:
         return table
@@ -122,13 +121,14 @@ def complete(
     return table.take(whole)
 
 
-def _with_values(table: Table, say: Callable[[str], None], model: Any) -> Table:
+def _with_values(table: Table, say: Callable[[str], None], strict: bool) -> Table:
     """The table without the rows that have no value at all: units below the names, lines of separators.
 
-    Of rows that come to a model they may be what it is asked about; a line of units is none of these.
+    With `strict` a line of units alone: of rows that come to a model, or to a method that takes gaps, the
+    others may be what it is asked about.
     """
     blank = np.asarray(np.isnan(table.values).all(axis=1))
-    if model is not None:
+    if strict:
         blank &= table.units and table.rows == 1
     if not blank.any() or blank.all():
         return table

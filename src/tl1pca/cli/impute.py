@@ -37,9 +37,6 @@ def command(
     fitted, table = cell_model_or_fit(data, reading, choice, model)
     values = np.asarray(fitted.impute(frame(table, fitted)), dtype=np.float64)
     missing = np.isnan(table.values)
-    if table.units:  # a row below the names that is none
-        missing[table.rows == 1] = False
-        values[table.rows == 1] = table.values[table.rows == 1]
     changed = (values != table.values) & ~np.isnan(values)
     n_missing, n_bad = int(missing.sum()), int(np.count_nonzero(changed & ~missing))
     note(f"Replaced: {n_missing:,} missing and {n_bad:,} bad of {values.size:,} cells.")
@@ -60,6 +57,6 @@ def command(
     if whole.set_aside and not is_text(data):
         note(f"Not in the copy, which holds numbers and labels: {', '.join(whole.set_aside)}.")
     dropped = set(whole.rows.tolist()) - set(table.rows.tolist())  # by --missing drop
-    if whole.units:
+    if whole.units:  # which are no row, and stay below the names
         dropped.discard(1)
     write(cleaned(original(data, whole), dropped, fresh), out)
