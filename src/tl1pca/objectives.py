@@ -23,6 +23,9 @@ from .statistics import solve_tl1_scale, tl1_scale, tl1_scale_step
 
 Array = NDArray[Any]
 
+#: Mean loss of the distances that sets their scale.
+MEAN_LOSS = 0.2
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -386,10 +389,12 @@ class Residual(_OverRows):
 
 @dataclass(frozen=True)
 class ResidualScale(_OverRows):
-    """The Tl1 scale s of the distances to a subspace, to be minimized: mean h(r/s) = 1/2.
+    """The Tl1 scale s of the distances to a subspace, to be minimized: mean h(r/s) = 1/5.
 
     h(u) = u^2/(1 + u^2) is the Tl1 operator of the square, so s is the root of
-    the Tl1 scale of r^2. h(sqrt(.)) is concave: a PCA with weights h'(u)/u
+    the Tl1 scale of r^2. It is about twice the median distance: these rows are
+    trusted, and a scale that half of them might leave follows those next to
+    the subspace, wherever these happen to be many. h(sqrt(.)) is concave: a PCA with weights h'(u)/u
     never increases s. Distances up to `floor` are rounding and count as none.
     """
 
@@ -401,7 +406,8 @@ class ResidualScale(_OverRows):
     def value_of_distances(self, r: Any) -> float:
         """The scale, for few rows in memory."""
         r = self.rows.gather_scores(r, np.arange(self.rows.shape[0]))
-        return float(np.sqrt(tl1_scale(np.where(r <= self.floor, 0.0, r) ** 2, self.rows.gather_weights())))
+        squares, v = np.where(r <= self.floor, 0.0, r) ** 2, self.rows.gather_weights()
+        return float(np.sqrt(tl1_scale(squares, v, share=MEAN_LOSS)))
 
     def weights(self, r: Any) -> Any:
         """h'(u)/u at u = r/s, one at u = 0."""

@@ -69,13 +69,19 @@ def weighted_median(values: Array, weights: Array | None = None, *, lower: bool 
     return np.asarray(0.5 * ends[0] + 0.5 * ends[1])
 
 
-def tl1_scale(magnitudes: Array, weights: Array | None = None, start: Array | float | None = None) -> Array:
-    """Scale alpha of a sample: the root of ``mean u / (alpha + u) = 1/2``.
+def tl1_scale(
+    magnitudes: Array,
+    weights: Array | None = None,
+    start: Array | float | None = None,
+    share: float = 0.5,
+) -> Array:
+    """Scale alpha of a sample: the root of ``mean u / (alpha + u) = share``.
 
     The operator is the Tl1 operator up to a constant, so alpha is an M-scale:
-    it moves with the units of the data, half of the observations may be
-    arbitrary before it breaks down, and its efficiency at the normal
-    distribution is 50 % (the median absolute deviation has 37 %).
+    it moves with the units of the data, and with a share of one half the
+    other half of the observations may be arbitrary before it breaks down, with
+    an efficiency at the normal distribution of 50 % (the median absolute
+    deviation has 37 %).
 
     Parameters
     ----------
@@ -84,11 +90,12 @@ def tl1_scale(magnitudes: Array, weights: Array | None = None, start: Array | fl
     weights : ndarray of shape (n,), optional
     start : float or ndarray of shape (m,), optional
         A guess that saves some of the iterations; the mean by default.
+    share : float, default=0.5
 
     Returns
     -------
     ndarray of shape () or (m,)
-        Zero where at least half of the sample is zero.
+        Zero where no more than the share of the sample is above zero.
 
     Examples
     --------
@@ -102,8 +109,8 @@ def tl1_scale(magnitudes: Array, weights: Array | None = None, start: Array | fl
         q = alpha / (alpha + u)
         return v @ q, v @ (q * q)
 
-    alive = v @ (u > 0) > 0.5 + 1e-12
-    return solve_tl1_scale(moments, v @ u if start is None else start, alive)
+    alive = v @ (u > 0) > share + 1e-12
+    return solve_tl1_scale(moments, v @ u if start is None else start, alive, share=share)
 
 
 #: Logarithm of the smallest scale.
@@ -115,8 +122,9 @@ def solve_tl1_scale(
     start: Array | float,
     alive: Array | bool = True,
     tol: float = 1e-8,
+    share: float = 0.5,
 ) -> Array:
-    """Roots alpha of ``mean q = 1/2`` with q = alpha/(alpha + u), for several samples at once.
+    """Roots alpha of ``mean q = 1 - share`` with q = alpha/(alpha + u), for several samples at once.
 
     Newton in log(alpha), where the mean of q is a sum of logistic curves;
     bisection where a step would leave the bracket.
@@ -131,6 +139,7 @@ def solve_tl1_scale(
         Samples that have a root; it is zero for the others.
     tol : float, default=1e-8
         Relative step at which to stop; the next one would be its square.
+    share : float, default=0.5
 
     Returns
     -------
@@ -140,11 +149,11 @@ def solve_tl1_scale(
     low, high = np.full_like(s, -np.inf), np.full_like(s, np.inf)
     for _ in range(200):
         first, second = moments(np.exp(s))
-        step = np.where(alive, tl1_scale_step(first, second, farthest), 0.0)
+        step = np.where(alive, tl1_scale_step(first, second, farthest, share), 0.0)
         size = float(np.abs(step).max())
         if size > 0.1:  # the second derivative is below the first: shorter steps need no bracket
             farthest *= 2.0
-            small = first <= 0.5
+            small = first <= 1.0 - share
             low, high = np.where(small, s, low), np.where(small, high, s)
             out, middle = (s + step < low) | (s + step > high), 0.5 * (low + high)
             step = np.where(out & np.isfinite(middle), middle - s, step)
@@ -154,9 +163,9 @@ def solve_tl1_scale(
     return np.where(alive, np.exp(s), 0.0)
 
 
-def tl1_scale_step(first: Array, second: Array, farthest: float = 3.0) -> Array:
-    """Newton step of log(alpha) toward ``mean q = 1/2``, from the means of q and of q^2."""
-    step = (0.5 - first) / np.maximum(first - second, 1e-300)
+def tl1_scale_step(first: Array, second: Array, farthest: float = 3.0, share: float = 0.5) -> Array:
+    """Newton step of log(alpha) toward ``mean q = 1 - share``, from the means of q and of q^2."""
+    step = (1.0 - share - first) / np.maximum(first - second, 1e-300)
     return np.asarray(np.minimum(np.maximum(step, -farthest), farthest))
 
 

@@ -35,7 +35,7 @@ class TL1SubspacePCA(OutlierPCA):
 
     The residual twin of Tl1PCA: rows are judged by their distance r to the
     subspace through :math:`h(u) = u^2/(1+u^2)`, the Tl1 operator of
-    :math:`u^2`, whose scale s, mean h(r/s) = 1/2, is minimized. Made for up to
+    :math:`u^2`, whose scale s, mean h(r/s) = 1/5, is minimized. Made for up to
     40 % of bad rows, wherever they lie; what it does not survive (a cluster so
     near that it overlaps the noise, single bad entries in most rows) is listed
     in the documentation with the study that found it.
@@ -118,9 +118,9 @@ class TL1SubspacePCA(OutlierPCA):
 
     Notes
     -----
-    Equivariant under shift and scale, and under rotation but for columns of few
-    values, which judge nobody, and of more noise than others, which are no
-    further dimension. If more than half of the rows lie exactly in a subspace
+    Equivariant under shift and scale, and under rotation but for columns with
+    one value in most rows, which judge nobody, and of more noise than others,
+    which are no further dimension. If more than half of the rows lie exactly in a subspace
     of that dimension, and more of them than always do, which is one more than
     components, that subspace is returned.
     With 400 rows and features or more (16 for each component) all but the
