@@ -38,6 +38,7 @@ def test_components_have_length_one_in_their_norm(p):
     [
         (GeneralizedLpPCA(s=0.5), "s must be a finite number, at least 1"),
         (GeneralizedLpPCA(p=0), "p must be a positive number"),
+        (GeneralizedLpPCA(p=0.001), r"too small for 5 features.*at least 0\.0048"),
         (LpPCA(p=-1), "p"),
     ],
 )

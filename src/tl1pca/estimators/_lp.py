@@ -319,6 +319,12 @@ class GeneralizedLpPCA(ObliquePCA):
             raise ValueError(f"p must be a positive number or infinity, got {self.p!r}.")
 
     def _solve(self, problem: Problem) -> Extraction:
+        d, reach = problem.rows.shape[1], -0.5 * float(np.log(np.finfo(problem.rows.dtype).tiny))
+        if np.log(d) > reach * self.p:
+            raise ValueError(
+                f"p={self.p} is too small for {d} features: equal entries of a component of p-norm one are "
+                f"{d}^(-1/p), whose square is no number. Take p of at least {1.05 * np.log(d) / reach:.2g}."
+            )
         solver = BallFixedPoint(norm=float(self.p), tol=self.tol, max_iter=self.max_iter)
         objective = Dispersion(problem.rows, Lp(p=self.s))
         return greedy(objective, solver, problem.n_components, problem.rng, self._enough(problem))
