@@ -398,6 +398,16 @@ def test_neither_the_order_of_columns_nor_what_they_are_counted_from_is_a_matter
     np.testing.assert_array_equal(TL1CellPCA(k).fit(X.astype(np.float32)).cell_flags_, pca.cell_flags_)
 
 
+@pytest.mark.parametrize("k", [2, 4])
+def test_which_way_a_column_is_counted_is_no_matter(k):
+    """What is written as a loss or as a gain: rounded values are blurred in mirror image."""
+    X, sign = load_wine().data, np.where(np.arange(13) % 3, 1.0, -1.0)
+    pca, other = TL1CellPCA(k).fit(X), TL1CellPCA(k).fit(sign * X)
+    np.testing.assert_array_equal(other.cell_flags_, pca.cell_flags_)
+    np.testing.assert_array_equal(other.flags_, pca.flags_)
+    np.testing.assert_allclose(np.abs(other.components_), np.abs(pca.components_), atol=1e-6)
+
+
 def test_the_order_of_rows_is_no_matter():
     X = load_wine().data
     pca = TL1CellPCA(4).fit(X)

@@ -225,6 +225,13 @@ def test_the_blur_knows_neither_the_order_of_columns_nor_what_they_are_counted_f
     np.testing.assert_allclose(other, 1.8 * blur[:, order[order < 6]], atol=1e-6)
 
 
+def test_the_blur_of_a_column_turned_round_is_its_mirror_image():
+    X = np.column_stack([rng.integers(1, 6, size=(500, 6)), rng.normal(size=(500, 2))])
+    mask, sign = np.ones_like(X, dtype=bool), np.array([1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0])
+    blur = find_levels(X, mask).blur(X, mask)
+    np.testing.assert_allclose(find_levels(sign * X, mask).blur(sign * X, mask), sign[:6] * blur, atol=1e-9)
+
+
 def test_rows_of_the_same_few_values_are_blurred_evenly():
     """Yes and no alone, as often each: rows with as many of either differ."""
     X = rng.permuted(np.tile([[0.0], [1.0]], (500, 8)), axis=0)

@@ -43,6 +43,8 @@ class Levels:
         Median of the values, and their usual distance from it.
     place : ndarray of int of shape (d,)
         Place of every column in an order that the data decide.
+    side : ndarray of shape (d,)
+        Side of its longer tail, 1 or -1.
     """
 
     step: Array
@@ -51,6 +53,7 @@ class Levels:
     middle: Array
     size: Array
     place: Array
+    side: Array
 
     @property
     def common(self) -> Array:
@@ -71,16 +74,17 @@ class Levels:
         """Where in their step the cells might lie, less its middle: (n, number of columns with steps).
 
         A draw by the row itself, so that it depends neither on a seed nor on the order of rows and columns
-        nor on what their values are counted from.
+        nor on what their values are counted from, and in which direction.
         """
         which = np.flatnonzero(self.step)
         if not len(which):
             return np.zeros((len(X), 0))
         # Fractional parts of multiples of irrational numbers are spread evenly; one is added, as they jump at
         # zero, where a row of middle values would be.
-        row = 30.0 * (1.0 + _from_middle(X, mask, self.middle, self.size) @ np.sqrt(self.place + 2.5))
+        U = self.side * _from_middle(X, mask, self.middle, self.size)
+        row = 30.0 * (1.0 + U @ np.sqrt(self.place + 2.5))
         drawn = np.outer(row, np.cbrt(self.place[which] + 2.0)) % 1.0 - 0.5
-        return drawn * self.step[which] * mask[:, which]
+        return drawn * (self.side * self.step)[which] * mask[:, which]
 
 
 def find_levels(A: Array, mask: Array) -> Levels:
@@ -124,8 +128,10 @@ def find_levels(A: Array, mask: Array) -> Levels:
         if mostly and max(below, above) > 0:
             low[j], high[j] = min(low[j], top - below), max(high[j], top + above)
     U = _from_middle(A, mask, middle, size)
+    side = np.where((U * U * U).sum(axis=0) < 0, -1.0, 1.0)
+    U *= side
     place = np.argsort(np.argsort(U.T @ (U + U * U).sum(axis=1), kind="stable"))
-    return Levels(step, low, high, middle, size, place)
+    return Levels(step, low, high, middle, size, place, side)
 
 
 def _from_middle(X: Array, mask: Array, middle: Array, size: Array) -> Array:
