@@ -10,7 +10,7 @@ from tl1pca import TL1CellPCA
 from tl1pca._flags import flags
 from tl1pca.solvers import cell_rows
 from tl1pca.solvers.cell_rows import Common, common_directions, row_cutoffs, row_evidence
-from tl1pca.solvers.cellwise import CellPlane, Cells, judge_cells
+from tl1pca.solvers.cellwise import CellPlane, Cells, first_scores, judge_cells
 from tl1pca.statistics import main_mode
 
 NOTHING = Common(np.zeros((20, 0)), np.zeros(0))
@@ -31,7 +31,8 @@ def rows_on(plane, n=400, seed=0):
 def distances(Z, plane, common=NOTHING, rate=0.0, mask=None):
     cells = Cells(Z, np.ones_like(Z, dtype=bool) if mask is None else mask)
     found = judge_cells(cells, plane)
-    return row_evidence(cells, plane, found, common, NORMAL).distances(rate, 0.0, 18)
+    first = first_scores(cells, common.added_to(plane))
+    return row_evidence(cells, plane, found, common, NORMAL, first).distances(rate, 0.0, 18)
 
 
 def test_complete_good_rows_are_at_their_euclidean_distance():
@@ -76,7 +77,7 @@ def test_a_row_of_which_most_is_bad_is_not_repaired():
 def test_surprise_is_the_normal_score_of_the_count(rate):
     bad = np.arange(4, 20)
     want = norm.isf(binom.sf(bad - 1, 30, rate))
-    got = cell_rows._surprise(bad, np.full(len(bad), 30), rate)
+    got = cell_rows.surprise(bad, np.full(len(bad), 30), rate)
     np.testing.assert_allclose(got[want > 1.0], want[want > 1.0], rtol=0.15)
     assert not got[bad < 30 * rate].any()
 
@@ -171,7 +172,7 @@ def test_small_residuals_do_not_speak_for_a_row_with_more_bad_cells_than_chance_
     def back(distance):
         return cell_rows._normal_score(distance**2, 18.0)
 
-    few, more = (cell_rows._surprise(np.array([n]), np.array([40]), 0.05)[0] for n in (3, 5))
+    few, more = (cell_rows.surprise(np.array([n]), np.array([40]), 0.05)[0] for n in (3, 5))
     assert 0.0 < few < 1.0 < more < 2.0
     assert back(evidence(bad=3, seen=40).distances(0.0, 0.0, 18)) == pytest.approx(-3.0 + few)
     assert back(evidence(bad=5, seen=40).distances(0.0, 0.0, 18)) == pytest.approx(more)
@@ -186,7 +187,7 @@ def test_rows_with_a_single_cell_and_planes_that_leave_nothing():
 
 def test_surprise_of_a_row_with_a_single_cell():
     """Half a cell of one is bad: the root of 2 (0.5 log(0.5/r) + 0.5 log(0.5/(1-r)))."""
-    found = cell_rows._surprise(np.array([1]), np.array([1]), 0.2)
+    found = cell_rows.surprise(np.array([1]), np.array([1]), 0.2)
     assert found[0] == pytest.approx(np.sqrt(np.log(0.25 / (0.2 * 0.8))))
 
 
@@ -203,7 +204,8 @@ def test_what_is_left_of_a_repaired_row(wide):
     common = Common(off, np.array([50.0])) if wide else NOTHING
     both, e = (common.added_to(plane), 1) if wide else (plane, 0)
     found = judge_cells(cells, both, held=e)
-    said = row_evidence(cells, plane, judge_cells(cells, plane), common, NORMAL)
+    first = first_scores(cells, both)
+    said = row_evidence(cells, plane, judge_cells(cells, plane), common, NORMAL, first)
     for i in range(6):
         few = found.flags[i].sum() <= 0.5 * mask[i].sum()
         left = mask[i] & ~(found.flags[i] & few)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from .._subspace import score_distances
+from .cell_groups import GROUP, SecondChoice, choose_again
 from .cell_levels import find_levels
 from .cell_refit import refit_cells
 from .cell_rows import Common, RowEvidence, common_directions, left_cells, row_evidence
@@ -23,8 +24,10 @@ from .cellwise import (
     CellPlane,
     Cells,
     assess_cells,
+    first_scores,
     judge_cells,
     minimize_cell_loss,
+    orthonormal,
     solve_scores,
     standardized,
 )
@@ -64,14 +67,25 @@ class CellModel:
         mask = ~np.isnan(X)
         return Cells(standardized(X.astype(np.float64), mask, self.location, self.unit), mask)
 
-    def assess(self, cells: Cells) -> CellAssessment:
+    def first(self, cells: Cells) -> Array:
+        """Scores to start from, those along what bad rows have in common among them."""
+        return first_scores(cells, self.common.added_to(self.plane))
+
+    def assess(self, cells: Cells, first: Array | None = None) -> CellAssessment:
         """Scores, residuals and flags."""
-        return judge_cells(cells, self.plane).within(self.tails)
+        first = self.first(cells) if first is None else first
+        return judge_cells(cells, self.plane, first=first).within(self.tails)
+
+    def evidence(self, cells: Cells, found: CellAssessment, first: Array | None = None) -> RowEvidence:
+        """What speaks against the repaired rows."""
+        first = self.first(cells) if first is None else first
+        return row_evidence(cells, self.plane, found, self.common, self.tails, first)
 
     def distances(self, cells: Cells, found: CellAssessment) -> tuple[Array, Array]:
         """Score and orthogonal distances of the repaired rows."""
-        evidence = row_evidence(cells, self.plane, found, self.common, self.tails)
-        orthogonal = evidence.distances(self.rate, self.usual, np.subtract(*self.plane.V.shape))
+        orthogonal = self.evidence(cells, found).distances(
+            self.rate, self.usual, np.subtract(*self.plane.V.shape)
+        )
         return score_distances(found.scores, self.plane.variances), orthogonal
 
     def explained(self, cells: Cells, found: CellAssessment) -> tuple[Array, Array, Array, Array]:
@@ -150,9 +164,9 @@ def fit_cells(
     for part in cells.blocks():
         X[part] = standardized(X[part], mask[part], start.location, start.unit)
     if len(sample) < len(X):
-        start = _from_sample(cells, start, sample, max_iter, tol)
+        start = _from_sample(cells, start, sample, choose_rows, max_iter, tol)
     else:
-        start = settle_units(cells, start, tol)
+        start = _settled(cells, start, choose_rows, max_iter, tol)[0]
     X[:, stepped] -= blur / start.unit[stepped]
     kept = Cells(X, mask & ~_flags(cells, start.plane, start.scores))
     fit = minimize_cell_loss(kept, start.plane, start.scores, start.rows, max_iter=max_iter, tol=tol)
@@ -178,21 +192,53 @@ def _with_usual_variances(plane: CellPlane, scores: Array) -> CellPlane:
     return CellPlane(plane.center, plane.V, (size if size > 0 else 1.0) * plane.variances)
 
 
-def _from_sample(cells: Cells, start: CellStart, sample: Array, max_iter: int, tol: float) -> CellStart:
+def _settled(
+    cells: Cells,
+    start: CellStart,
+    choose_rows: Callable[[Array, Array], RowChoice],
+    max_iter: int,
+    tol: float,
+) -> tuple[CellStart, SecondChoice | None]:
+    """The start in settled units, from the rows of a second choice where that lets a group of them in."""
+    start, second = settle_units(cells, start, tol), None
+    if np.mean(~start.rows) > GROUP:
+        fit = minimize_cell_loss(cells, start.plane, start.scores, start.rows, max_iter=max_iter, tol=tol)
+        # The start itself is not at its end: cells that are seen to be bad are to leave before.
+        second = choose_again(cells, replace(start, plane=fit.plane, scores=fit.scores), choose_rows)
+    if second is not None:
+        center, V = second.choice.center, second.choice.V
+        scores = solve_scores(cells.values - center, second.good.astype(np.float64), V)
+        plane, scores = orthonormal(center, V, scores, second.rows)
+        start = settle_units(cells, replace(start, plane=plane, scores=scores, rows=second.rows), tol)
+    return start, second
+
+
+def _from_sample(
+    cells: Cells,
+    start: CellStart,
+    sample: Array,
+    choose_rows: Callable[[Array, Array], RowChoice],
+    max_iter: int,
+    tol: float,
+) -> CellStart:
     """The fit of the sample as a start for all rows, whose values are turned to its units."""
     some = cells.take(sample)
     inside = replace(start, scores=start.scores[sample], rows=start.rows[sample])
-    inside = settle_units(some, inside, tol)
+    inside, second = _settled(some, inside, choose_rows, max_iter, tol)
     fit = minimize_cell_loss(some, inside.plane, inside.scores, inside.rows, max_iter=max_iter, tol=tol)
-    factor = inside.unit / start.unit
-    scores = np.empty_like(start.scores)
+    rows, scores = start.rows.copy(), np.empty((len(start.rows), fit.plane.V.shape[1]))
     for part in cells.blocks():
         some = cells.take(part)  # a view: the values are turned to the new units in place
-        R = some.values - start.plane.center - start.scores[part] @ start.plane.V.T
-        W = CellLoss.cell_weights(R, some.mask)
-        some.values[...] /= factor
+        if second is None:
+            R = some.values - start.plane.center - start.scores[part] @ start.plane.V.T
+            W = CellLoss.cell_weights(R, some.mask)
+            some.values[...] /= inside.unit / start.unit
+        else:
+            some.values[...] /= second.unit / start.unit
+            rows[part], W = second.of(some)
+            some.values[...] /= inside.unit / second.unit
         scores[part] = solve_scores(some.values - fit.plane.center, W, fit.plane.V)
-    return replace(start, unit=inside.unit, plane=fit.plane, scores=scores)
+    return replace(start, unit=inside.unit, plane=fit.plane, scores=scores, rows=rows)
 
 
 def _flags(cells: Cells, plane: CellPlane, U: Array) -> Array:
@@ -222,14 +268,15 @@ def _assess_blocks(
     out = CellAssessment(scores, residuals, np.empty((n, d)), np.empty((n, d), dtype=bool))
     evidence = RowEvidence(np.empty(n), np.empty(n, dtype=int), np.empty(n, dtype=int))
 
-    def judge(part: slice, found: CellAssessment) -> None:
-        said = row_evidence(cells.take(part), model.plane, found, model.common, model.tails)
+    def judge(part: slice, found: CellAssessment, first: Array | None = None) -> None:
+        said = model.evidence(cells.take(part), found, first)
         evidence.residual[part], evidence.bad[part], evidence.seen[part] = said.residual, said.bad, said.seen
 
     for part in cells.blocks():
-        found = model.assess(cells.take(part))  # from the start, so that new rows are judged alike
+        first = model.first(cells.take(part))  # no scores of the fit, so that new rows are judged alike
+        found = model.assess(cells.take(part), first)
         if before:
-            judge(part, found)
+            judge(part, found, first)
         out.scores[part], out.residuals[part] = found.scores, found.residuals
         out.weights[part], out.flags[part] = found.weights, found.flags
     if not before:

@@ -101,14 +101,14 @@ class RowEvidence:
         and the number of bad cells together, where good rows have bad cells at the given rate and residuals
         of the usual size: less than zero where units are larger than the noise, as those of grades.
         """
-        surprise = _surprise(self.bad, self.seen, max(rate, USUAL_RATE))
+        strange = surprise(self.bad, self.seen, max(rate, USUAL_RATE))
         # Residuals that are small because so many cells were put aside do not speak for a row.
-        unusual = np.where(surprise > 1.0, np.maximum(self.residual, usual), self.residual) + surprise
+        unusual = np.where(strange > 1.0, np.maximum(self.residual, usual), self.residual) + strange
         return np.where(self.seen > 0, np.sqrt(_square_of(unusual, max(free, 1))), 0.0)
 
 
 def row_evidence(
-    cells: Cells, plane: CellPlane, found: CellAssessment, common: Common, tails: Array
+    cells: Cells, plane: CellPlane, found: CellAssessment, common: Common, tails: Array, first: Array
 ) -> RowEvidence:
     """Rows are repaired by the plane and by what bad rows have in common.
 
@@ -121,6 +121,8 @@ def row_evidence(
     common : Common
     tails : ndarray of shape (2, d)
         Shapes of the long tails of good cells, see `tail_shapes`.
+    first : ndarray of shape (n, k + e)
+        `first_scores` of the plane and what bad rows have in common.
 
     Returns
     -------
@@ -129,7 +131,7 @@ def row_evidence(
     (d, k), e = plane.V.shape, len(common.variances)
     if e:
         wider = common.added_to(plane)
-        found = judge_cells(cells, wider, held=e).within(tails)
+        found = judge_cells(cells, wider, e, first).within(tails)
     seen, bad, left = cells.mask.sum(axis=1), found.flags.sum(axis=1), left_cells(cells, found)
     count = left.sum(axis=1)
     # The residuals are corrected for their leverage, so their mean square is that of the noise.
@@ -158,7 +160,7 @@ def _square_of(score: Array, free: int) -> Array:
     return free * np.maximum(1.0 - 2.0 / (9.0 * free) + score * np.sqrt(2.0 / (9.0 * free)), 0.0) ** 3
 
 
-def _surprise(bad: Array, seen: Array, rate: float) -> Array:
+def surprise(bad: Array, seen: Array, rate: float) -> Array:
     """Normal score of more bad cells than the rate makes usual, the root of the deviance; else zero."""
     share = np.clip((bad - 0.5) / np.maximum(seen, 1), 0.0, 1.0)
     deviance = 2.0 * seen * (xlogy(share, share / rate) + xlogy(1.0 - share, (1.0 - share) / (1.0 - rate)))

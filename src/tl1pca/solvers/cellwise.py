@@ -346,14 +346,14 @@ def held_scores(mask: Array, variances: Array, held: int = 0) -> Array:
     return np.where(gaps[:, None] | (np.arange(len(variances)) >= k), prior, RIDGE)
 
 
-def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
-    """Scores of rows with bad and missing cells, for a given plane.
+def first_scores(cells: Cells, plane: CellPlane) -> Array:
+    """Scores to start from for rows with bad and missing cells.
 
     Least squares with Huber weights first, a convex problem, so that cells far
     off have little to say; then the Tl1 loss from a width of three times the
     final one down to it, so that 40 % of bad cells in a row cannot win. Up to
     there the scores are held by their variances, or few cells could explain
-    a bad one by scores that no row has; some are to the end (`held_scores`).
+    a bad one by scores that no row has.
     """
     deviations, mask = cells.values - plane.center, cells.mask
     prior = np.clip(1.0 / np.maximum(plane.variances, 1e-12), RIDGE, 1e6)
@@ -364,6 +364,13 @@ def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
     for width in (3.0, 2.0, 1.4, 1.0):
         W = CellLoss.cell_weights(deviations - U @ plane.V.T, mask, width * CELL_WIDTH)
         U = solve_scores(deviations, W, plane.V, prior)
+    return U
+
+
+def robust_scores(cells: Cells, plane: CellPlane, held: int = 0, first: Array | None = None) -> Array:
+    """Scores of rows with bad and missing cells, for a given plane: least Tl1 loss near the first ones."""
+    U = first_scores(cells, plane) if first is None else first[:, : len(plane.variances)].copy()
+    deviations, mask = cells.values - plane.center, cells.mask
     moving, prior = np.arange(len(U)), held_scores(mask, plane.variances, held)
     for _ in range(300):  # few rows need more than ten
         W = CellLoss.cell_weights(deviations - U[moving] @ plane.V.T, mask)
@@ -377,10 +384,21 @@ def robust_scores(cells: Cells, plane: CellPlane, held: int = 0) -> Array:
     return U
 
 
-def judge_cells(cells: Cells, plane: CellPlane, held: int = 0) -> CellAssessment:
-    """Robust scores of rows, and what these say of their cells."""
+def judge_cells(cells: Cells, plane: CellPlane, held: int = 0, first: Array | None = None) -> CellAssessment:
+    """Robust scores of rows, and what these say of their cells.
+
+    Parameters
+    ----------
+    cells : Cells
+    plane : CellPlane
+    held : int
+        Number of scores, the last ones, that are always held.
+    first : ndarray of shape (n, k + e), optional
+        `first_scores` of a plane with further directions: rows that lie along these are not to begin with
+        scores that make up for them.
+    """
     prior = held_scores(cells.mask, plane.variances, held)
-    return assess_cells(cells, plane, robust_scores(cells, plane, held), CELL_CUTOFF, prior)
+    return assess_cells(cells, plane, robust_scores(cells, plane, held, first), CELL_CUTOFF, prior)
 
 
 @dataclass(frozen=True)
