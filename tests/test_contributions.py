@@ -305,9 +305,9 @@ def test_cells_are_conditional_residuals_where_the_noise_differs():
     pca = TL1SubspacePCA(3, random_state=0).fit(X)
     model, C = RowModel.of(pca), pca.judging_components_
     assert model.noise.max() > 2 * model.noise.min()
-    signal = np.diag(pca.judging_variance_) - (C * model.noise) @ C.T
+    signal = np.diag(pca.judging_scale_**2) - (C * model.noise) @ C.T
     covariance = C.T @ signal @ C + np.diag(model.noise)
-    np.testing.assert_allclose(C @ covariance @ C.T, np.diag(pca.judging_variance_), atol=1e-8)
+    np.testing.assert_allclose(C @ covariance @ C.T, np.diag(pca.judging_scale_**2), atol=1e-8)
     np.testing.assert_allclose(model.precision_columns(np.arange(8)), np.linalg.inv(covariance), atol=1e-7)
     M = model.precision_columns(np.arange(8))
     near = new[model.tempered(new - model.mean) == 1.0] - model.mean

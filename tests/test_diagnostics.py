@@ -152,7 +152,7 @@ def test_a_subspace_with_oblique_components():
     """Coefficients and distances are those of least squares, in any basis of the span."""
     rng = np.random.default_rng(0)
     C = rng.normal(size=(2, 6))
-    subspace = Subspace(np.ones(6), C, np.array([4.0, 9.0]))
+    subspace = Subspace(np.ones(6), C, np.array([2.0, 3.0]))
     rows = DenseRows(X)
     T = np.linalg.lstsq(C.T, (X - 1.0).T, rcond=None)[0].T
     np.testing.assert_allclose(subspace.scores(rows), T, atol=1e-10)
@@ -167,7 +167,7 @@ def test_a_subspace_with_oblique_components():
 @pytest.mark.parametrize("size", [1e-200, 1e200])
 def test_distances_of_rows_of_any_size(size):
     pca = PCA(2).fit(X)
-    at = Subspace(size * pca.mean_, pca.components_, pca.explained_variance_)
+    at = Subspace(size * pca.mean_, pca.components_, np.sqrt(pca.explained_variance_))
     plain = Subspace.of(pca).distances(DenseRows(X))
     np.testing.assert_allclose(at.distances(DenseRows(size * X))[1] / size, plain[1], rtol=1e-9)
     np.testing.assert_allclose(at.distances(DenseRows(size * X))[0] / size, plain[0], rtol=1e-9)
@@ -184,6 +184,11 @@ def test_a_huge_row_beside_usual_ones():
     assert od[5] > 1e295
     huge = Subspace.of(pca).rows(DenseRows(np.array([[1e308, 1e308]])))
     assert np.isfinite(huge).all()
+
+
+def test_angles_need_the_same_columns():
+    with pytest.raises(ValueError, match="have 3 and 2 columns"):
+        principal_angles(np.eye(3)[:2], np.eye(2)[:1])
 
 
 def test_angles_of_every_size():
@@ -311,13 +316,13 @@ def test_directions_of_the_noise_of_given_rows():
     pca = PCA(2).fit(rows)
     fitted = np.arange(30) < 25
     rest = rows[fitted] - pca.inverse_transform(pca.transform(rows[fitted]))
-    assert _noise_dimension(pca, rows, fitted) == pytest.approx(effective_dimension(rest, 3 / 25))
+    assert _noise_dimension(pca, rows, fitted, 1.0) == pytest.approx(effective_dimension(rest, 3 / 25))
     regular = diagnose(pca, rows).flags == 0
     found = _training(pca, rows)
-    assert found.noise_dimension == pytest.approx(_noise_dimension(pca, rows, regular))
+    assert found.noise_dimension == pytest.approx(_noise_dimension(pca, rows, regular, 1.0))
     np.testing.assert_array_equal(found.fitted, regular)
     cells = TL1CellPCA(2).fit(rows)
-    assert np.isnan(_noise_dimension(cells, rows, fitted))  # its distances are no lengths
+    assert np.isnan(_noise_dimension(cells, rows, fitted, 1.0))  # its distances are no lengths
 
 
 def test_limits_without_rows_of_their_own_are_those_of_the_rows_at_hand():

@@ -39,6 +39,7 @@ from ._pipelines import (
     fitted_end,
     in_given_units,
     inner_rows,
+    judging_scales,
     numbers,
     observed_numbers,
     origins,
@@ -270,16 +271,16 @@ class RowModel:
     @classmethod
     def of(cls, pca: Any) -> RowModel:
         """From the fitted attributes of an estimator."""
-        C, values, given, ratio, mean = (
-            to_numpy(getattr(pca, name, getattr(pca, otherwise))).astype(np.float64)
-            for name, otherwise in (
-                ("judging_components_", "components_"),
-                ("judging_variance_", "explained_variance_"),
-                ("explained_variance_", "explained_variance_"),
-                ("explained_variance_ratio_", "explained_variance_ratio_"),
-                ("mean_", "mean_"),
+        C, given, ratio, mean = (
+            to_numpy(part).astype(np.float64)
+            for part in (
+                getattr(pca, "judging_components_", pca.components_),
+                pca.explained_variance_,
+                pca.explained_variance_ratio_,
+                pca.mean_,
             )
         )
+        values = np.minimum(judging_scales(pca), np.sqrt(np.finfo(np.float64).max)) ** 2
         # The components hold this share of the total; what the plane leaves is noise in other directions.
         share, off = float(ratio.sum()), max(C.shape[1] - len(C), 1)
         total = float(given.sum()) / share if share > 0 else 0.0

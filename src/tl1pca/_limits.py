@@ -43,6 +43,9 @@ class Training:
     n_features : int
     noise_dimension : float
         Directions over which the noise is spread evenly, at most.
+    factor : float
+        Which orthogonal distances and roots of variances were multiplied by, so that no square
+        is beyond the range of numbers.
     """
 
     score_distances: Array
@@ -51,6 +54,7 @@ class Training:
     variances: Array
     n_features: int
     noise_dimension: float
+    factor: float = 1.0
 
     @property
     def n_rows(self) -> int:

@@ -13,12 +13,15 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from ._arrays import to_numpy
+
 __all__ = [
     "check_columns",
     "fitted_end",
     "index_labels",
     "inner_names",
     "inner_rows",
+    "judging_scales",
     "numbers",
     "observed_numbers",
     "split",
@@ -40,6 +43,14 @@ def fitted_end(estimator: Any) -> Any:
     if hasattr(pca, "fit"):  # what has no fit has been given its attributes
         check_is_fitted(pca)
     return pca
+
+
+def judging_scales(fitted: Any) -> Array:
+    """Standard deviations of the scores that rows are judged by."""
+    scales = getattr(fitted, "judging_scale_", None)
+    if scales is None:
+        return np.sqrt(to_numpy(fitted.explained_variance_).astype(np.float64))
+    return to_numpy(scales).astype(np.float64)
 
 
 def inner_rows(estimator: Any, X: Any) -> Any:

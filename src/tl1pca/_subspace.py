@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import asarray_like, double, namespace, saturated, to_numpy, without_overflow
+from ._pipelines import judging_scales
 from .rows import Rows, finite_max_abs, mask_missing, safe_factor
 
 Array = NDArray[Any]
@@ -26,18 +27,18 @@ class Subspace:
 
     mean: Array
     components: Array
-    variances: Array
+    scales: Array  # standard deviations of the scores, whose squares may be beyond the range of numbers
     #: Name of the estimator for errors, and whether NaN says that an entry is missing.
     name: str | None = None
     missing: bool = False
 
     @classmethod
-    def of(cls, fitted: Any, components: Any = None, variances: Any = None) -> Self:
+    def of(cls, fitted: Any, components: Any = None, scales: Any = None) -> Self:
         """The subspace of anything with mean_, components_ and explained_variance_."""
         return cls(
             to_numpy(fitted.mean_).astype(np.float64),
             to_numpy(fitted.components_ if components is None else components).astype(np.float64),
-            to_numpy(fitted.explained_variance_ if variances is None else variances).astype(np.float64),
+            np.sqrt(to_numpy(fitted.explained_variance_).astype(np.float64)) if scales is None else scales,
             type(fitted).__name__,
             getattr(fitted, "_takes_missing", False),
         )
@@ -65,7 +66,7 @@ class Subspace:
     def distances(self, rows: Rows) -> tuple[Any, Any]:
         """Score and orthogonal distances, in double precision."""
         rows, T, r = self._ask(rows, self._measure)
-        sd = rows.map(lambda t: score_distances(double(t), self.variances), self._turned(rows, T))
+        sd = rows.map(lambda t: lengths_in_scales(double(t), self.scales), self._turned(rows, T))
         return rows.to_user(sd), rows.to_user(rows.map(double, r))
 
     @cached_property
@@ -109,9 +110,8 @@ class Subspace:
 
 def has_variance(fitted: Any) -> bool:
     """Whether the rows behind a fit differ by more than the rounding of their mean."""
-    variances = getattr(fitted, "judging_variance_", fitted.explained_variance_)
     rounding = 1e-14 * float(np.abs(to_numpy(fitted.mean_).astype(np.float64)).max(initial=0.0))
-    return float(np.sqrt(to_numpy(variances).astype(np.float64).max(initial=0.0))) > rounding
+    return float(judging_scales(fitted).max(initial=0.0)) > rounding
 
 
 def row_distances(fitted: Any) -> Callable[[Rows], tuple[Any, Any]]:
@@ -120,16 +120,21 @@ def row_distances(fitted: Any) -> Callable[[Rows], tuple[Any, Any]]:
     An estimator may have its own, of rows whose bad cells are repaired, or
     name another subspace for it than that of its components.
     """
-    parts = (getattr(fitted, name, None) for name in ("judging_components_", "judging_variance_"))
-    return getattr(fitted, "_row_distances", None) or Subspace.of(fitted, *parts).distances
+    own = getattr(fitted, "_row_distances", None)
+    judged_by = getattr(fitted, "judging_components_", None)
+    return own or Subspace.of(fitted, judged_by, judging_scales(fitted)).distances
 
 
 def score_distances(T: Array, variances: Array) -> Array:
     """sqrt(sum_j t_j^2 / l_j); a component without variance says nothing."""
-    live = variances > 1e-20 * variances.max(initial=0.0)
-    inverse = np.where(live, 1.0 / np.sqrt(np.where(live, variances, 1.0)), 0.0)
+    return lengths_in_scales(T, np.sqrt(variances))
+
+
+def lengths_in_scales(T: Array, scales: Array) -> Array:
+    """Lengths of scores in units of their standard deviations, whatever their size."""
+    live = scales > 1e-10 * scales.max(initial=0.0)
     with np.errstate(over="ignore"):
-        return row_lengths(T * asarray_like(inverse, T))
+        return row_lengths(T / asarray_like(np.where(live, scales, np.inf), T))
 
 
 def row_lengths(A: Array) -> Array:

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _limits
-from ._arrays import to_numpy
-from ._contributions import Contributions, RowModel, Suspect, contributions, suspects
+from ._arrays import saturated, to_numpy
+from ._contributions import Contributions, Suspect, contributions, suspects
 from ._flags import Cutoffs, Flag, cutoffs, excess, flags, orthogonal_limit
-from ._pipelines import fitted_end, inner_rows, numbers, observed_numbers
+from ._pipelines import fitted_end, inner_rows, judging_scales, numbers, observed_numbers
 from ._subspace import row_distances
-from .rows import as_predictable
+from .rows import as_predictable, safe_factor
 from .rows.lazy import is_dask
 from .statistics import effective_dimension
 
@@ -81,7 +81,7 @@ def distances(fitted: Fitted, X: ArrayLike) -> tuple[Array, Array]:
     j; the orthogonal one is the length of what the subspace leaves of the row.
     An estimator that judges rows by another subspace than that of its
     components, as `TL1SubspacePCA` with fewer components than the data have,
-    says so by `judging_components_` and `judging_variance_`; those of
+    says so by `judging_components_` and `judging_scale_`; those of
     `TL1CellPCA` are of repaired rows and in deviations.
 
     Parameters
@@ -242,13 +242,14 @@ def _bounds(fit: _limits.Training, level: float, kind: str) -> Cutoffs:
     score, orthogonal = (
         limit(fit, noise, level, new) for limit in (_limits.score_limit, _limits.orthogonal_limit)
     )
+    orthogonal = float(saturated(np.float64(orthogonal), fit.factor))
     return Cutoffs(score, orthogonal, fit.n_rows + 1.0 if new else np.inf)
 
 
 def _training(estimator: Any, X: ArrayLike | None) -> _limits.Training:
     """Distances of the training rows and which were in the fit: kept by the estimator, or computed."""
     pca = fitted_end(estimator)
-    variances = to_numpy(getattr(pca, "judging_variance_", pca.explained_variance_)).astype(np.float64)
+    scales = judging_scales(pca)
     kept = [getattr(pca, name, None) for name in ("score_distances_", "orthogonal_distances_", "weights_")]
     if X is None and hasattr(pca, "remembered"):
         rows = pca.remembered()  # a stream keeps a sample
@@ -263,28 +264,31 @@ def _training(estimator: Any, X: ArrayLike | None) -> _limits.Training:
             "give these rows as X=..., or use TL1SubspacePCA."
         )
     sd, od, weights = (to_numpy(part).astype(np.float64) for part in kept)
-    n, least = np.count_nonzero(weights > 0), len(variances) + 3
+    n, least = np.count_nonzero(weights > 0), len(scales) + 3
     if n < least:
         raise ValueError(
-            f"{n} rows in the fit are too few for limits with {len(variances)} components; "
+            f"{n} rows in the fit are too few for limits with {len(scales)} components; "
             f"at least {least} are needed."
         )
     d = int(np.shape(pca.components_)[1])
+    factor = safe_factor(float(max(od.max(initial=0.0), scales.max(initial=0.0))), od.dtype)
     if rows is None:
         directions = getattr(pca, "noise_dimension_", np.nan)
     else:
-        directions = _noise_dimension(pca, rows, weights > 0)
-    most = float(max(d - len(variances), 1))
-    return _limits.Training(sd, od, weights > 0, variances, d, float(np.fmin(directions, most)))
+        directions = _noise_dimension(pca, rows, weights > 0, factor)
+    directions = float(np.fmin(directions, max(d - len(scales), 1)))
+    return _limits.Training(sd, od * factor, weights > 0, (scales * factor) ** 2, d, directions, factor)
 
 
-def _noise_dimension(pca: Any, rows: Any, fitted: Array) -> float:
+def _noise_dimension(pca: Any, rows: Any, fitted: Array, factor: float) -> float:
     """Directions over which the noise is spread evenly; NaN for rows whose distances are no plain lengths."""
     if hasattr(pca, "_row_distances") or not _at_hand(rows):
         return float("nan")
-    model, A = RowModel.of(pca), np.asarray(numbers(pca, rows), dtype=np.float64)[fitted]
-    lost = (1 + len(model.components)) / max(len(A), 1)
-    return effective_dimension(model.residuals(A - model.mean), lost)
+    A = np.asarray(numbers(pca, rows), dtype=np.float64)[fitted] - to_numpy(pca.mean_)
+    A = A * factor
+    components = to_numpy(getattr(pca, "judging_components_", pca.components_)).astype(np.float64)
+    lost = (1 + len(components)) / max(len(A), 1)
+    return effective_dimension(A - (A @ np.linalg.pinv(components)) @ components, lost)
 
 
 @dataclass(frozen=True)
@@ -371,6 +375,10 @@ def principal_angles(first: ArrayLike, second: ArrayLike) -> Array:
     [45.0]
     """
     A, B = (_row_basis(to_numpy(getattr(fitted_end(side), "components_", side))) for side in (first, second))
+    if A.shape[1] != B.shape[1]:
+        raise ValueError(
+            f"The rows have {A.shape[1]} and {B.shape[1]} columns; angles need the same columns."
+        )
     if len(A) < len(B):
         A, B = B, A
     cosines = np.clip(np.linalg.svd(A @ B.T, compute_uv=False), 0.0, 1.0)

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import tl1pca
 from properties.cases import check_finite, check_monotone, check_orthonormal
 from support import CENTERED, COMPOSED, ESTIMATORS, name, subspace_angle, with_components
+from tl1pca.diagnostics import limits
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
 MOST = np.finfo(np.float64).max
@@ -240,3 +241,26 @@ def test_models_of_the_end_of_the_range_are_saved(tmp_path):
     pca = fit(tl1pca.TL1SubspacePCA(random_state=0), DATA["up to the largest number"])
     tl1pca.save(pca, tmp_path / "model.npz")
     assert tl1pca.load(tmp_path / "model.npz").mean_.tobytes() == pca.mean_.tobytes()
+
+
+@pytest.mark.parametrize("power", [-1000, -600, 600, 1000])
+@pytest.mark.parametrize(
+    "kind", [tl1pca.TL1SubspacePCA, tl1pca.SparseTL1SubspacePCA, tl1pca.IncrementalTL1PCA], ids=name
+)
+def test_rows_are_judged_alike_in_units_whose_squares_are_no_numbers(kind, power):
+    """`explained_variance_` is out of range there; predictions and limits for new rows do not hang on it."""
+    X, unit = gaussian(n=60, d=5), 2.0**power
+    X[:5] += 9.0
+    plain, scaled = kind(2).fit(X), kind(2).fit(unit * X)
+    np.testing.assert_array_equal(scaled.predict(unit * X), plain.predict(X))
+    (inside, off), (plain_inside, plain_off) = scaled.distances(unit * X), plain.distances(X)
+    np.testing.assert_allclose(inside, plain_inside, rtol=1e-9)
+    np.testing.assert_allclose(off / unit, plain_off, rtol=1e-9)
+    given = (
+        [None] if kind is tl1pca.IncrementalTL1PCA else [None, X]
+    )  # of a stream first limits differ a little
+    for rows in given:
+        one = limits(scaled, X=None if rows is None else unit * rows)
+        other = limits(plain, X=rows)
+        assert one.score == pytest.approx(other.score, rel=1e-9)
+        assert one.orthogonal / unit == pytest.approx(other.orthogonal, rel=1e-9)

@@ -195,7 +195,7 @@ class TestJudging:
         X[:, :6] = X[:, :6] > np.quantile(X[:, :6], 0.7, axis=0)
         X[:15, 6:] += 8.0 * rng.choice((-1.0, 1.0), size=6)
         pca = TL1SubspacePCA(2).fit(X)
-        assert np.count_nonzero(pca.judging_variance_) == 2
+        assert np.count_nonzero(pca.judging_scale_) == 2
         assert (pca.flags_[:15] > 0).all()
 
     def test_a_tight_cluster_beside_the_rows_kept_hides_no_axis(self):

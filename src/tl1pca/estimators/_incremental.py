@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._arrays import is_array, namespace, saturated, to_numpy
+from .._arrays import is_array, namespace, narrowed, saturated, to_numpy
 from .._flags import Cutoffs
 from .._threads import one_thread
 from ..rows import safe_factor
@@ -77,8 +77,8 @@ class IncrementalTL1PCA(OutlierPCA):
     explained_variance_ : ndarray of shape (n_components_,)
         Variances of the scores, consistent with the main mode of the score
         distances of all rows.
-    judging_variance_ : ndarray of shape (n_components_,)
-        The same in double precision, by which rows are judged.
+    judging_scale_ : ndarray of shape (n_components_,)
+        Their roots in double precision, by which rows are judged.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Share of the variance of the rows behind the model in use.
     cutoffs_ : Cutoffs
@@ -142,7 +142,7 @@ class IncrementalTL1PCA(OutlierPCA):
         "more rows, or 'fit', which makes do with what there is."
     )
     _fitted: ClassVar[dict[str, Fitted]] = {
-        "judging_variance_": Fitted(shape="k", least=0),
+        "judging_scale_": Fitted(shape="k", least=0),
         "scale_": Fitted(least=0),
         "n_samples_seen_": Fitted(int, least=2),
         "n_rejected_": Fitted(int, least=0),
@@ -330,18 +330,23 @@ class IncrementalTL1PCA(OutlierPCA):
         if np.isnan(block).any():
             block = self._filled(block)
         self.n_incomplete_ = n_rows - len(block)
-        # In double precision, as all that follows.
-        first = self._warm_up_fit().fit(block.astype(np.float64))
+        # In double precision, as all that follows, and in units whose squares are numbers.
+        self.factor_ = factor = safe_factor(float(np.abs(block).max()), block.dtype)
+        rows = block.astype(np.float64) * factor
+        first = self._warm_up_fit().fit(rows)
         self.n_components_ = int(first.n_components_)
-        self.factor_ = safe_factor(float(np.abs(block).max()), block.dtype)
-        rows = block.astype(np.float64) * self.factor_
-        model = self._model(first, rows, self.factor_)
-        for name in ("objective_", "objective_path_", "n_iter_", "converged_"):
-            setattr(self, name, getattr(first, name))
+        model = self._model(first, rows)
+        self.n_iter_, self.converged_, self.rank_ = first.n_iter_, first.converged_, first.rank_
+        self.objective_ = float(saturated(np.float64(first.objective_), factor))
+        self.objective_path_ = [product(path, 1 / factor) for path in first.objective_path_]
         self._store(new_state(model, rows, int(self.warm_up)), block.dtype)
-        for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
-            setattr(self, name, product(getattr(first, name), 1.0, dtype=block.dtype))
-        self.judging_variance_, self.rank_ = first.explained_variance_, first.rank_
+        self.components_ = first.components_.astype(block.dtype)
+        self.mean_ = narrowed(saturated(first.mean_, factor), block.dtype)
+        self.explained_variance_ = product(
+            first.explained_variance_, 1 / factor, 1 / factor, dtype=block.dtype
+        )
+        self.explained_variance_ratio_ = first.explained_variance_ratio_.astype(block.dtype)
+        self.judging_scale_ = product(np.sqrt(first.explained_variance_), 1 / factor)
 
     def _filled(self, block: Array) -> Array:
         """The rows of the warm-up, missing cells as `TL1CellPCA` predicts them from the good ones."""
@@ -364,13 +369,14 @@ class IncrementalTL1PCA(OutlierPCA):
 
     def _start(self, rows: Array) -> Model:
         """The model of some rows of the stream."""
-        return self._model(self._warm_up_fit(self.n_components_).fit(rows), rows, factor=1.0)
+        return self._model(self._warm_up_fit(self.n_components_).fit(rows), rows)
 
-    def _model(self, fit: TL1SubspacePCA, rows: Array, factor: float) -> Model:
-        """The model of rows that are `factor` times those of the fit."""
-        center = fit.mean_.astype(np.float64) * factor
+    def _model(self, fit: TL1SubspacePCA, rows: Array) -> Model:
+        """The model of the rows of a fit."""
         n_axes = min(rows.shape[1], 2 * self.n_components_ + EXTRA_AXES)
-        return new_model(rows, center, fit.components_.astype(np.float64), fit.weights_ > 0, n_axes)
+        return new_model(
+            rows, fit.mean_.astype(np.float64), fit.components_.astype(np.float64), fit.weights_ > 0, n_axes
+        )
 
     # ---------------------------------------------------------------- state and attributes
     def _state(self) -> StreamState:
@@ -420,8 +426,8 @@ class IncrementalTL1PCA(OutlierPCA):
         self.components_ = signed_rows(model.axes[:, :k]).astype(dtype)
         self.mean_ = saturated(model.center, factor).astype(dtype)
         self.explained_variance_ = product(variances, 1 / factor, 1 / factor, dtype=dtype)
-        # Squares of single precision may be beyond its range.
-        self.judging_variance_ = product(variances, 1 / factor, 1 / factor)
+        # Their squares may be beyond the range of numbers, in single precision the scales themselves.
+        self.judging_scale_ = product(np.sqrt(variances), 1 / factor)
         self.explained_variance_ratio_ = (variances / max(total, np.finfo(np.float64).tiny)).astype(dtype)
         self.rank_ = int(np.count_nonzero(variances > 1e-14 * max(total, 1e-300)))
 

@@ -281,7 +281,7 @@ class SparseTL1SubspacePCA(TL1SubspacePCA):
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
         Of the rows in the fit, each beyond what the components before it
         explain (Zou et al. 2006).
-    mean_, judging_components_, judging_variance_, score_distances_, orthogonal_distances_
+    mean_, judging_components_, judging_scale_, score_distances_, orthogonal_distances_
         Of the dense fit, as in `TL1SubspacePCA`; so are all that follow.
     cutoffs_, flags_, weights_, scale_, noise_dimension_, noise_ratio_, objective_, objective_path_
     n_components_, rank_, n_iter_, n_features_in_, converged_

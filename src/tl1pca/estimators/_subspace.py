@@ -91,9 +91,9 @@ class TL1SubspacePCA(OutlierPCA):
         Orthonormal basis of the subspace that rows are judged by: the
         components, further ones that most rows have in common, and the columns
         with hardly any values but one, which judge nobody.
-    judging_variance_ : ndarray of shape (q,)
-        Variances of the scores on it, zero for columns that judge nobody; in double precision
-        on the host.
+    judging_scale_ : ndarray of shape (q,)
+        Standard deviations of the scores on it, zero for columns that judge nobody; in double
+        precision on the host.
     score_distances_, orthogonal_distances_ : ndarray of shape (n_samples,)
         Of the training rows to that subspace, see `tl1pca.diagnostics.distances`.
     cutoffs_ : Cutoffs
@@ -148,7 +148,7 @@ class TL1SubspacePCA(OutlierPCA):
     _none_keeps = "as many as predict the cells of the trusted rows best"
     _fitted: ClassVar[dict[str, Fitted]] = {
         "judging_components_": Fitted(shape="qd"),
-        "judging_variance_": Fitted(shape="q", least=0),
+        "judging_scale_": Fitted(shape="q", least=0),
         "score_distances_": Fitted(shape="n", least=0),
         "orthogonal_distances_": Fitted(shape="n", least=0),
         "flags_": Fitted(int, "n", least=0, most=3),
@@ -240,9 +240,9 @@ class TL1SubspacePCA(OutlierPCA):
         self.explained_variance_ = rows.asarray(
             product(plane.variances, 1 / factor, 1 / factor, dtype=rows.dtype)
         )
-        # In double precision, where squares of single precision would be beyond its range.
-        judging = product(judge.variances, 1 / factor, 1 / factor)
-        self.judging_variance_ = judging if isinstance(self.mean_, np.ndarray) else rows.asarray(judging)
+        # Their squares may be beyond the range of numbers, in single precision the scales themselves.
+        judging = product(np.sqrt(judge.variances), 1 / factor)
+        self.judging_scale_ = judging if isinstance(self.mean_, np.ndarray) else rows.asarray(judging)
         total = max(plane.total_variance, float(plane.variances.sum()))
         ratio = plane.variances / total if total > 0 else np.zeros(len(plane.variances))
         self.explained_variance_ratio_ = rows.asarray(ratio)
