@@ -241,3 +241,14 @@ def test_rows_of_the_same_few_values_are_blurred_evenly():
         np.quantile(blur, np.linspace(0.1, 0.9, 9)), np.linspace(-0.4, 0.4, 9), atol=0.05
     )
     assert len(np.unique(blur[:, 0].round(9))) == len(np.unique(X, axis=0))
+
+
+def test_a_code_beside_zeros_is_no_second_level():
+    """Pixels that are mostly empty: other values say how far apart values are."""
+    x = np.zeros(600)
+    x[:18], x[100:112] = -999.0, np.repeat(np.arange(1.0, 7.0), 2)
+    codes, two = (
+        find_levels(column[:, None], np.ones((600, 1), dtype=bool)) for column in (x, np.minimum(x, 0))
+    )
+    assert not codes.common[0] or codes.low[0] > -999.0
+    assert (two.low[0], two.high[0]) == (-999.0, 0.0)  # of which nobody can tell

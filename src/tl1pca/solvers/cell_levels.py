@@ -22,6 +22,8 @@ Array = NDArray[Any]
 LEVEL_SHARE = 0.01
 #: Levels that a column of grades has at most; with more of them it is a rounded one.
 MOST_LEVELS = 12
+#: The second of two levels is a code where the other values are so many times nearer to the first.
+NEXT = 10.0
 #: Share of the cells of a column of grades that are at one of its levels.
 GRADED = 0.75
 #: Share of the cells, and number of them, on one side of a value that most rows have, beyond which they are
@@ -120,6 +122,9 @@ def find_levels(A: Array, mask: Array) -> Levels:
         many = counts >= max(2.0, LEVEL_SHARE * len(x))
         near, gap = _neighbors(values[many], counts[many])
         top, mostly = values[np.argmax(counts)], counts.max() > 0.5 * len(x)
+        rare = values[~np.isin(values, near)]
+        if len(near) == 2 and len(rare) > 2 and NEXT * np.median(np.abs(rare - top)) < gap:
+            near = near[:1]  # a code: the other values lie much nearer to the usual one
         if 1 < len(near) <= MOST_LEVELS and np.isin(x, near).mean() > GRADED:
             step[j], low[j], high[j] = gap, near[0], near[-1]
         elif not mostly:
