@@ -364,9 +364,9 @@ def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int, 
 
     In the score metric of the start, which holds no such cluster, its rows are
     beyond twice the .9975 quantile; with the size that noise gives to a point
-    it holds 5 % of the rows, has hardly any others about it, less spread of
-    its own than noise has, and is small beside the main body: groups and tails
-    are none of that. No noise is smaller than `tol`, below which a length is rounding.
+    it holds 5 % of the rows, has hardly any others about it, and less spread of
+    its own than noise has: groups and tails are none of that. No noise is
+    smaller than `tol`, below which a length is rounding.
     """
     plane, n = found.plane, sample.shape[0]
     axes = plane.W[:, plane.live]
@@ -386,7 +386,7 @@ def leverage_ball(sample: Rows, found: RowAssessment, start: Array, count: int, 
     free = sample.gather_scores(found.free, np.flatnonzero(keep))
     noise = max(float(np.median(free**2)) / rest, tol**2)
     need = int(np.ceil(CLUSTER_SHARE * n))
-    if len(far) < need or 4.0 * noise > size * float(variances.mean()):
+    if len(far) < need:
         return None
     radius2, P = noise * float(chdtri(k, 0.01)), T[far]
     some = P[subsample(len(P), 400)]
