@@ -232,6 +232,20 @@ def test_the_blur_of_a_column_turned_round_is_its_mirror_image():
     np.testing.assert_allclose(find_levels(sign * X, mask).blur(sign * X, mask), sign[:6] * blur, atol=1e-9)
 
 
+def test_a_column_of_as_many_yes_as_no_has_a_side_as_well():
+    """Its own values are the same on both sides, and those of its rows are not."""
+    X = np.column_stack([rng.permutation(np.arange(500) % 2), rng.exponential(size=500)])
+    mask = np.ones_like(X, dtype=bool)
+    levels = find_levels(X, mask)
+    Y = [-1.0, 1.0] * X
+    np.testing.assert_allclose(find_levels(Y, mask).blur(Y, mask), -levels.blur(X, mask), atol=1e-9)
+    shifted = X / 3 + 0.1  # and rounding does not decide
+    np.testing.assert_array_equal(find_levels(shifted, mask).side, levels.side)
+    even = np.repeat([[0.0], [1.0]], 250, axis=0)
+    for same in (even, -even, even / 3 + 0.1):
+        np.testing.assert_array_equal(find_levels(same, mask[:, :1]).side, [1.0])
+
+
 def test_rows_of_the_same_few_values_are_blurred_evenly():
     """Yes and no alone, as often each: rows with as many of either differ."""
     X = rng.permuted(np.tile([[0.0], [1.0]], (500, 8)), axis=0)

@@ -46,7 +46,7 @@ class Levels:
     place : ndarray of int of shape (d,)
         Place of every column in an order that the data decide.
     side : ndarray of shape (d,)
-        Side of its longer tail, 1 or -1.
+        Side on which its rows lie farther out, 1 or -1.
     """
 
     step: Array
@@ -133,7 +133,10 @@ def find_levels(A: Array, mask: Array) -> Levels:
         if mostly and max(below, above) > 0:
             low[j], high[j] = min(low[j], top - below), max(high[j], top + above)
     U = _from_middle(A, mask, middle, size)
-    side = np.where((U * U * U).sum(axis=0) < 0, -1.0, 1.0)
+    size_of_row = (U * U).sum(axis=1)
+    lean = U.T @ size_of_row
+    # Not by rounding: a column as even as yes and no, half each, may lean to neither side.
+    side = np.where(lean < -1e-9 * (np.abs(U).T @ size_of_row), -1.0, 1.0)
     U *= side
     place = np.argsort(np.argsort(U.T @ (U + U * U).sum(axis=1), kind="stable"))
     return Levels(step, low, high, middle, size, place, side)
