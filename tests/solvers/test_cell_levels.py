@@ -266,3 +266,5 @@ def test_a_code_beside_zeros_is_no_second_level():
     )
     assert not codes.common[0] or codes.low[0] > -999.0
     assert (two.low[0], two.high[0]) == (-999.0, 0.0)  # of which nobody can tell
+    x[200:220] = -999.0  # too many for slips
+    assert find_levels(x[:, None], np.ones((600, 1), dtype=bool)).low[0] == -999.0
