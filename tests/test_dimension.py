@@ -209,6 +209,21 @@ def test_components_that_hold_a_share():
     assert needed(TrustedRows(exact_rows([60.0, 30.0, 8.5, 1.5]))) == 4
 
 
+@pytest.mark.parametrize(
+    ("variances", "more"),
+    [
+        ([90.0, 9.5, 0.4, 0.05, 0.04], 1),
+        ([90.0, 9.5, 0.3, 0.1, 0.1, 0.1], 0),
+        ([90.0, 9.5, 0.6, 0.2, 0.1], 3),
+    ],
+)
+def test_beyond_the_share_a_component_counts_that_exceeds_all_that_follow(variances, more):
+    noise = np.full(8 - len(variances), 0.01)
+    rows = TrustedRows(exact_rows([*variances, *noise]))
+    assert needed(rows) == 2
+    assert needed(rows, beyond=True) == 2 + more
+
+
 def test_a_component_of_most_rows_is_wider_than_noise_can_be():
     """In the place of the last of two components, noise would have no more than (1 + sqrt(d/n))^2."""
     n, d = 2000, 40

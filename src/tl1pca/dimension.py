@@ -57,7 +57,12 @@ def largest_count(rows: int, columns: int) -> int:
 
 
 def choose_dimension(
-    trusted: Callable[[int], TrustedRows], most: int, *, method: str = "cross-validation", seed: int = 0
+    trusted: Callable[[int], TrustedRows],
+    most: int,
+    *,
+    method: str = "cross-validation",
+    seed: int = 0,
+    beyond: bool = False,
 ) -> int:
     """The first k whose trusted rows have no more than k components.
 
@@ -70,6 +75,8 @@ def choose_dimension(
     method : {"cross-validation", "parallel"}
     seed : int
         Of the folds and of the null: the same rows have the same answer.
+    beyond : bool
+        Whether components count beyond `SHARE` of the variance, see `needed`.
 
     Returns
     -------
@@ -83,7 +90,7 @@ def choose_dimension(
     >>> choose_dimension(lambda k: TrustedRows(X), 9)
     2
     """
-    counted = cache(lambda k: _count(trusted(k), k, most, method, seed))
+    counted = cache(lambda k: _count(trusted(k), k, most, method, seed, beyond))
     for k in range(1, most):
         here = counted(k)
         if here.count <= k and not _overlooked(here, counted(k + 1), k):
@@ -97,7 +104,7 @@ def dimension_of_trusted(trusted: Callable[[int], TrustedRows], k: int, most: in
     Unlike `choose_dimension` it goes to what is counted at once, and no further: rows that one more
     component lets in are rather bad than overlooked where the number is not asked for.
     """
-    while (count := _count(trusted(k), k, most, "cross-validation", 0).count) > k:
+    while (count := _count(trusted(k), k, most, "cross-validation", 0, True).count) > k:
         k = count
     return k
 
@@ -111,7 +118,7 @@ class Count:
     count: int
 
 
-def _count(rows: TrustedRows, k: int, most: int, method: str, seed: int) -> Count:
+def _count(rows: TrustedRows, k: int, most: int, method: str, seed: int, beyond: bool) -> Count:
     few = rows.limited()
     if method == "parallel":  # the smaller k have been looked at
         claimed = 0 if k == 1 else k
@@ -124,7 +131,7 @@ def _count(rows: TrustedRows, k: int, most: int, method: str, seed: int) -> Coun
         found, folds = validated(few, min(2 * k + 10, most), seed, k)
         claimed = min(found.count + columns_of_their_own(few, found), found.turned_count)
         shared = common(few, claimed, folds)
-    return Count(rows, claimed, min(shared, needed(few)))
+    return Count(rows, claimed, min(shared, needed(few, beyond=beyond)))
 
 
 def _overlooked(here: Count, there: Count, k: int) -> bool:
@@ -257,11 +264,18 @@ def columns_of_their_own(rows: TrustedRows, found: CrossValidation) -> int:
     return max(0, min(turned - count, int(np.count_nonzero(held > OWN))))
 
 
-def needed(rows: TrustedRows, share: float = SHARE) -> int:
-    """The fewest components that hold a share of the variance."""
+def needed(rows: TrustedRows, share: float = SHARE, *, beyond: bool = False) -> int:
+    """The fewest components that hold a share of the variance.
+
+    Beyond it more of them, as long as one exceeds all that follow: where there is little noise, it is most
+    of what the others leave of a cell.
+    """
     A = rows.values - rows.values.mean(axis=0)
     values = np.maximum(np.linalg.eigvalsh(A.T @ A if len(A.T) <= len(A) else A @ A.T)[::-1], 0.0)
-    return 1 + int((np.cumsum(values) < share * (1 - 1e-12) * values.sum()).sum())
+    held = np.cumsum(values)
+    count = 1 + int((held < share * (1 - 1e-12) * held[-1]).sum())
+    exceeds = values[count:] > held[-1] - held[count:]
+    return count + int(np.cumprod(exceeds).sum()) * beyond
 
 
 @dataclass(frozen=True)

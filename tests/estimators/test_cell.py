@@ -189,6 +189,21 @@ def test_a_group_is_not_left_out_for_what_was_repaired_at_first(seed, n, share):
     assert not share or pca.cell_flags_[slips].mean() >= 0.97
 
 
+def test_a_small_component_that_little_noise_leaves_visible_counts():
+    """Peaks that overlap: the last of four components has less than a hundredth of the variance."""
+    rng = np.random.default_rng(0)
+    at = np.linspace(0, 1, 150)
+    peaks = np.exp(-0.5 * ((at - np.array([[0.3], [0.42], [0.55], [0.7]])) / 0.12) ** 2)
+    clean = (1 + 0.4 * rng.normal(size=(80, 4))) @ peaks
+    X = clean + 0.005 * rng.normal(size=clean.shape)
+    bad = rng.uniform(size=X.shape) < 0.01
+    X[bad] += 1.0
+    pca = TL1CellPCA().fit(X)
+    assert pca.n_components_ == 4
+    assert (pca.flags_ > 0).mean() < 0.05
+    assert np.sqrt(np.mean((pca.impute(X) - clean)[bad] ** 2)) < 0.007
+
+
 def test_clean_data_cost_little():
     X, _, _, _, axes = table(600, cells=0.0, rows=0.0, missing=0.0)
     ours = subspace_angle(TL1CellPCA(3, random_state=0).fit(X).components_, axes)

@@ -67,7 +67,7 @@ class RepairedRowsPCA(TL1SubspacePCA):
             return TrustedRows(values, given[index], index)
 
         most = min(largest_count(*Y.shape), *Y.shape)
-        k = choose_dimension(trusted, most) if self.n_components is None else self.n_components
+        k = choose_dimension(trusted, most, beyond=True) if self.n_components is None else self.n_components
         judge = fitted(k)
         k = judge.n_components_
         if self.n_components is not None and np.mean(judge.weights_ == 0) > OFF_SHARE:

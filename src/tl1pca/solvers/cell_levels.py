@@ -123,9 +123,9 @@ def find_levels(A: Array, mask: Array) -> Levels:
         near, gap = _neighbors(values[many], counts[many])
         top, mostly = values[np.argmax(counts)], counts.max() > 0.5 * len(x)
         rare, others = values[~np.isin(values, near)], np.isin(x, near[near != top]).sum()
-        if len(near) == 2 and len(rare) > 2 and max(LEAST_OTHERS, OTHERS * len(x)) >= others:
-            if NEXT * np.median(np.abs(rare - top)) < gap:
-                near = near[:1]  # a code: the other values lie much nearer to the usual one
+        slips = len(near) == 2 and others <= max(LEAST_OTHERS, OTHERS * len(x))
+        if slips and len(rare) > 2 and NEXT * np.median(np.abs(rare - top)) < gap:
+            near = near[:1]  # a code: the other values lie much nearer to the usual one
         if 1 < len(near) <= MOST_LEVELS and np.isin(x, near).mean() > GRADED:
             step[j], low[j], high[j] = gap, near[0], near[-1]
         elif not mostly:
