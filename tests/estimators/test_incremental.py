@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 import tl1pca
 from support import Sliced, subspace_angle
-from tl1pca import IncrementalTL1PCA, TL1SubspacePCA
+from tl1pca import IncrementalTL1PCA, TL1CellPCA, TL1SubspacePCA
 from tl1pca.datasets import make_contaminated
 from tl1pca.diagnostics import limits
 
@@ -283,6 +283,16 @@ class TestMissing:
         pca = in_batches(IncrementalTL1PCA(K), X, 200)
         assert np.abs(pca.mean_).max() < 10
         assert error(pca, self.stream(0.0)[2]) < 5
+
+    @pytest.mark.parametrize("breakdown", [0.5, 0.2])
+    def test_the_gaps_of_the_warm_up_are_filled_by_a_fit_with_the_same_breakdown(self, breakdown):
+        X = make_contaminated(300, D, K, fraction=0.35, random_state=3)[0]
+        X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+        pca = IncrementalTL1PCA(K, breakdown=breakdown).fit(X)
+        full = np.where(np.isnan(X), TL1CellPCA(K, breakdown=breakdown).fit(X).impute(X), X)
+        assert pca.n_incomplete_ == 0
+        first = TL1SubspacePCA(K, breakdown=breakdown).fit(full)
+        np.testing.assert_allclose(pca.components_, first.components_, atol=1e-12)
 
     def test_gaps_wait_and_are_saved(self, tmp_path):
         X = self.stream(0.2)[0]

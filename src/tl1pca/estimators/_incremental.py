@@ -352,7 +352,9 @@ class IncrementalTL1PCA(OutlierPCA):
         """The rows of the warm-up, missing cells as `TL1CellPCA` predicts them from the good ones."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it says which rows and columns have few cells
-            pca = TL1CellPCA(self.n_components, random_state=self.random_state).fit(block)
+            pca = TL1CellPCA(self.n_components, breakdown=self.breakdown, random_state=self.random_state).fit(
+                block
+            )
             full = np.where(np.isnan(block), pca.impute(block), block)
         return full[usable_rows(~np.isnan(block), pca.n_components_)]
 
