@@ -215,6 +215,8 @@ def test_spaces_and_apostrophes_group_digits(tmp_path, space):
 def test_a_web_page_is_called_one(tmp_path):
     with pytest.raises(TableError, match="is a web page"):
         read(tmp_path, "<!DOCTYPE html>\n<html><body>Not found</body></html>\n")
+    with pytest.raises(TableError, match="is a web page"):
+        read(tmp_path, "<table>\n<tr><td>1</td></tr>\n</table>\n")
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,8 @@ def test_decimal_commas_are_recognized(csv):
     assert "decimal comma" in " ".join(table.notes)
     assert csv('a,b\n"1,5",2\n"0,125",3\n').values[:, 0].tolist() == [1.5, 0.125]
     assert csv("a;b\n1.5;2\n10,650;3\n").values[:, 0].tolist() == [1.5, 10650]  # points speak against it
+    with pytest.raises(TableError, match=r"line 4: '3\.5' in column 'b' has a decimal point"):
+        csv("a;b\n1,5;2,5\n2,25;1,5\n3,5;3.5\n")  # a slip among commas is named, and no reason to read none
 
 
 @pytest.mark.parametrize("below", ["39,008\n38,2\n37\n-36,1\n", "39,008\n\n38,2 %\nNA\n36,15\n"])

@@ -36,6 +36,7 @@ from .judging import (
 from .leading_span import NOISE_ROWS, Span, leading_span
 from .outlyingness import canonical_order, least_outlying
 from .plane import Plane, fit_limit, free_distances, plane_distances, row_cutoffs, weighted_plane
+from .written import rounding_length, written_length
 
 Array = NDArray[Any]
 
@@ -107,6 +108,7 @@ def fit_subspace(
     rng: np.random.RandomState,
     row_space: tuple[Rows, Lift] | None = None,
     judge_beyond: bool = True,
+    tol: float = 0.0,
 ) -> SubspaceFit:
     """Robust subspace of the rows.
 
@@ -129,6 +131,8 @@ def fit_subspace(
     judge_beyond : bool
         Whether rows may be judged at more dimensions than the components have,
         and not only where groups that are alike take them up.
+    tol : float
+        Length below which a distance is rounding; more than that of the machine where most rows show it.
 
     Returns
     -------
@@ -138,7 +142,7 @@ def fit_subspace(
     index = representative_rows(rows, max(1000, min(5 * d, 2500)), rng)
     m, count, whole = len(index), subset_size(n, breakdown), n == len(index)
     few, seen = subset_size(m, breakdown), rows.subset_float64(index)
-    tol = rounding_length(seen, few)
+    tol = max(tol, rounding_length(seen, few))
     muted = columns_without_scale(seen) if row_space is None else np.zeros(d, dtype=bool)
     span = leading_span(seen, muted, n_components if reweight else 1.0)
     sample, masked = span.rows, span.muted
@@ -177,6 +181,21 @@ def fit_subspace(
         plane = weighted_plane(rows, fitted, q, muted, plane.W)
     found = assess(rows, plane, inner, fitted, count, tol, balls)
     cutoffs = _cutoffs(rows, found, fitted, count, tol)
+    if row_space is None and cutoffs.orthogonal < 2 * tol:  # most rows lie in the plane exactly
+        far = rows.gather_scores(found.free, index).astype(np.float64)
+        center, W = to_numpy(found.plane.center), to_numpy(found.plane.W)
+        longer = written_length(seen.gather_rows(np.arange(m)), center, W, far, tol)
+        if longer > tol:
+            return fit_subspace(
+                rows,
+                n_components,
+                breakdown=breakdown,
+                n_directions=n_directions,
+                reweight=reweight,
+                rng=rng,
+                judge_beyond=judge_beyond,
+                tol=longer,
+            )
     plane = weighted_plane(rows, fitted, k) if muted.any() else first_axes(found.plane, k)
     kept = np.flatnonzero(rows.gather_scores(fitted, index) > 0)
     lost = (1 + int(found.plane.live.sum())) / max(found.plane.n_fit, 1)
@@ -204,15 +223,6 @@ def left_over(X: Array, plane: Plane) -> Array:
     """What a plane leaves of rows."""
     A = X - plane.center
     return np.asarray(A - (A @ plane.W) @ plane.W.T)
-
-
-def rounding_length(sample: Rows, count: int) -> float:
-    """Distance below which a row lies in a plane: a share of the length of the rows that are trusted.
-
-    Not of the longest row, next to which all others may be rounding.
-    """
-    length = np.sort(sample.gather_scores(sample.norms(), np.arange(sample.shape[0])))
-    return 1e-11 * float(length[count - 1] or length[-1])
 
 
 def subset_size(n: int, breakdown: float) -> int:

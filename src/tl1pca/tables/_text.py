@@ -162,7 +162,7 @@ def _layout(sample: Sequence[str], delimiters: str, options: Options, notes: lis
     first = [(above + line, record) for line, record in records_of(lines, delimiter)]
     if not first:
         raise TableError("holds no rows.")
-    if first[0][1][0].lstrip().lower().startswith(("<!doctype", "<html")):
+    if first[0][1][0].lstrip().lower().startswith(("<!doctype", "<html", "<table")):
         raise TableError("is a web page (HTML), no table; was it saved from the page instead of downloaded?")
     layout = layout_of(first, delimiter, options, notes, above)
     if alone and options.decimal is None and layout.decimal == ",":

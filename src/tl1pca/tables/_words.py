@@ -134,8 +134,8 @@ def looks_numeric(cell: str) -> bool:
 def decimal_mark(cells: list[str]) -> str:
     """The decimal mark that some cells speak for.
 
-    A comma, if one of them has a comma that cannot group digits in threes,
-    and none a point that cannot. A mark that comes twice in a number groups
+    A comma, if more of them have a comma that cannot group digits in threes
+    than a point that cannot. A mark that comes twice in a number groups
     its digits, so it speaks for the other one.
 
     Examples
@@ -153,4 +153,4 @@ def decimal_mark(cells: list[str]) -> str:
             commas, points = commas + (both["mark"] == "."), points + (both["mark"] == ",")
         elif both is None and (one := ONE_MARK.fullmatch(text)):
             commas, points = commas + (one["mark"] == ","), points + (one["mark"] == ".")
-    return "," if commas and not points else "."
+    return "," if commas > points else "."
