@@ -268,3 +268,14 @@ def test_a_code_beside_zeros_is_no_second_level():
     assert (two.low[0], two.high[0]) == (-999.0, 0.0)  # of which nobody can tell
     x[200:220] = -999.0  # too many for slips
     assert find_levels(x[:, None], np.ones((600, 1), dtype=bool)).low[0] == -999.0
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1.7, 3.0), (0.1, 0.0), (2.54, -17.0)])
+def test_whole_numbers_three_steps_apart_are_neighbors_in_any_unit(factor, shift):
+    x = np.repeat([0.0, 1, 2, 3, 6, 7, 11, 30], [60, 50, 40, 30, 12, 9, 8, 1])
+    seen = np.ones((len(x), 1), dtype=bool)
+    for values in (x, x * factor + shift):
+        found = find_levels(values[:, None], seen)
+        unit, origin = (1.0, 0.0) if values is x else (factor, shift)
+        assert (found.high[0] - origin) / unit == pytest.approx(7.0)
+        assert found.step[0] / unit == pytest.approx(1.0)

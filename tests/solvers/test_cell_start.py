@@ -480,3 +480,15 @@ def test_settled_units_are_the_scales_of_residuals():
         (fit.plane.center + fit.scores @ fit.plane.V.T) / factor,
         atol=1e-9,
     )
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_mode_of_counts_hangs_on_no_rounding(seed):
+    """Many halves of whole numbers are as short as each other."""
+    rng = np.random.default_rng(seed)
+    X = rng.poisson(rng.uniform(0.3, 6, 10), size=(80, 10)).astype(float)
+    mask = np.ones(X.shape, dtype=bool)
+    location, scale = column_modes(X, mask)
+    other, wider = column_modes(X * 1.7 + 3.0, mask)
+    np.testing.assert_allclose(other, location * 1.7 + 3.0, atol=1e-9)
+    np.testing.assert_allclose(wider, scale * 1.7, atol=1e-9)

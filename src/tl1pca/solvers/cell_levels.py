@@ -22,6 +22,8 @@ Array = NDArray[Any]
 LEVEL_SHARE = 0.01
 #: Levels that a column of grades has at most; with more of them it is a rounded one.
 MOST_LEVELS = 12
+#: Levels that more steps part are no neighbors: more than three, which rounding is not to decide.
+APART = 3.0 + 1e-6
 #: The second of two levels is a code where the other values are so many times nearer to the first.
 NEXT = 10.0
 #: Share of the cells of a column of grades that are at one of its levels.
@@ -173,9 +175,9 @@ def _neighbors(levels: Array, counts: Array) -> tuple[Array, float]:
     while counts[: len(left)][left].sum() > most:
         top, gaps = int(np.argmax(np.where(left, counts, 0))), np.diff(levels)
         gap = float(min(gaps[max(top - 1, 0)], gaps[min(top, len(gaps) - 1)]))
-        wide = np.flatnonzero(gaps > 3.0 * gap)
+        wide = np.flatnonzero(gaps > APART * gap)
         first, last = max(wide[wide < top] + 1, default=0), min(wide[wide >= top] + 1, default=len(levels))
-        if gap > 3.0 * np.median(gaps[first : last - 1]):  # far from all others, which are near each other
+        if gap > APART * np.median(gaps[first : last - 1]):  # far from all others, which are near each other
             first, last = top, top + 1
         elif counts[first:last].sum() > most:
             best, step, most = levels[first:last], gap, counts[first:last].sum()

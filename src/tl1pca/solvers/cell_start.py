@@ -54,6 +54,8 @@ MANY, BY_FAR = 0.25, 2.0
 UNEXPLAINED = 0.7
 #: Window, in deviations, of the mode of a column: narrower ones are not stable, wider ones biased.
 WINDOW = 2.25
+#: Halves of a sample within that factor are as short as each other, as those of counts: the first is taken.
+TIED = 1.0 + 1e-9
 #: Number of values at which the first scale of a mode is twice that of many, and the most times it may be.
 CLUMPS, LONGEST = 40.0, 4.0
 #: Cells of each column that the start learns from, if it has so many: the scale of fewer is a matter of luck.
@@ -143,7 +145,7 @@ def column_modes(A: Array, mask: Array, window: float = WINDOW) -> tuple[Array, 
     with np.errstate(invalid="ignore"):
         length = np.take_along_axis(S, np.minimum(last, n - 1), axis=0) - S
     length = np.where(last < m, length, np.inf)
-    first = np.argmin(length, axis=0)
+    first = np.argmax(length <= length.min(axis=0) * TIED, axis=0)
     radius = 0.5 * length[first, each]
     location = S[first, each] + radius
     scale = radius * _first(m)
