@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from support import gaussian, name, with_components
+from support import CENTERED, ESTIMATORS, gaussian, name, with_components
 from tl1pca import (
     L1PCA,
     R1PCA,
@@ -76,6 +76,36 @@ def test_a_product_ends_at_the_largest_number():
     assert product(np.array([1e30]), 1e30, dtype=np.float32)[0] == top
     assert product(np.array([1e300]), 1e300)[0] == np.finfo(np.float64).max
     assert product(np.array([2.0]), 3.0, 4.0)[0] == 24.0
+
+
+@pytest.mark.parametrize("estimator", CENTERED, ids=name)
+def test_variances_are_those_of_the_scores_on_the_data(estimator):
+    pca = with_components(estimator, 2).fit(X)
+    W = (pca.components_ / np.linalg.norm(pca.components_, axis=1)[:, None]).T
+    T = (X - pca.mean_) @ W
+    scales = [float(tl1_scale(np.abs(t - np.median(t)))[()]) for t in T.T]
+    np.testing.assert_allclose(
+        pca.explained_variance_, (NORMAL_CONSISTENCY * np.array(scales)) ** 2, rtol=1e-5
+    )
+    rest = (X - pca.mean_) @ (np.eye(5) - W @ np.linalg.pinv(W))
+    total = pca.explained_variance_.sum() + np.median(np.linalg.norm(rest, axis=1)) ** 2
+    np.testing.assert_allclose(pca.explained_variance_ratio_, pca.explained_variance_ / total, rtol=1e-5)
+
+
+#: Those without a parameter in the units of the data.
+UNITLESS = [
+    e for e in ESTIMATORS if getattr(e, "a", "auto") == "auto" and getattr(e, "operator", None) is None
+]
+
+
+@pytest.mark.parametrize("factor", [2.0**-300, 2.0**300])
+@pytest.mark.parametrize("estimator", UNITLESS, ids=name)
+def test_variances_in_units_whose_squares_are_numbers(estimator, factor):
+    """Fitted in other units, of which no square is beyond the range of its own products."""
+    near, far = (with_components(estimator, 2).fit(f * X) for f in (1.0, factor))
+    np.testing.assert_allclose(far.components_, near.components_, atol=1e-9)
+    np.testing.assert_allclose(far.explained_variance_ / factor**2, near.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(far.explained_variance_ratio_, near.explained_variance_ratio_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("factor", [2.0**-900, 2.0**900])

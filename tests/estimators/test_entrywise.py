@@ -27,3 +27,13 @@ def test_missing_entries_are_left_out():
     X[:, 0] = np.nan
     with pytest.raises(ValueError, match="no observed value"):
         L1ReconstructionPCA(2).fit(X)
+
+
+def test_the_objective_of_best_hyperplanes_is_the_sum_over_the_dimensions_removed():
+    X = TRUTH + 0.1 * np.random.default_rng(1).normal(size=TRUTH.shape)
+    whole = L1BestFitPCA(1).fit(X).objective_path_[0]
+    assert len(whole) == 6
+    for k in range(1, 7):
+        pca = L1BestFitPCA(k).fit(X)
+        np.testing.assert_allclose(pca.objective_path_[0], whole[: 7 - k])
+        assert pca.objective_ == pytest.approx(whole[6 - k])

@@ -17,6 +17,15 @@ def test_r1pca_names_operators(word, operator):
     assert preset.objective_ == pytest.approx(composed.objective_)
 
 
+@pytest.mark.parametrize("kind", [Huber, Cauchy])
+def test_an_automatic_parameter_is_the_median_distance_to_the_classical_subspace(kind):
+    centered = X - ResidualPCA(2, operator=kind()).fit(X).mean_
+    W = np.linalg.svd(centered, full_matrices=False)[2][:2].T
+    c = float(np.median(np.linalg.norm(centered - centered @ W @ W.T, axis=1)))
+    found, given = (ResidualPCA(2, operator=operator).fit(X) for operator in (kind(), kind(c=c)))
+    np.testing.assert_allclose(found.components_, given.components_, atol=1e-9)
+
+
 def test_squares_are_classical():
     W = ResidualPCA(2, operator=Lp(p=2), center="mean").fit(X).components_
     assert subspace_angle(W, PCA(2).fit(X).components_) < 1e-4

@@ -31,3 +31,10 @@ class TestBoth:
         values = [kind(1, n_nonzero=s).fit(X).objective_ for s in (1, 3, 6)]
         assert values[0] <= values[1] * (1 + 1e-9)
         assert values[1] <= values[2] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("a", ["auto", 2.0])
+def test_the_shape_that_was_used(a):
+    pca = SparseTL1PCA(2, n_nonzero=3, a=a).fit(X)
+    used = [path[-1] for path in pca.objective_path_] if a == "auto" else [2.0, 2.0]
+    np.testing.assert_allclose(pca.a_, used)
