@@ -164,7 +164,7 @@ class Rows(Predictable):
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def total(self, fn: Callable[..., Any], *Z: Any) -> Array:
-        """Weighted sum over rows of fn(*Z), accumulated in double precision.
+        """Weighted sum over rows of ``fn(*Z)``, accumulated in double precision.
 
         A scalar for values (n,), a vector for (n, B): a batch of directions,
         or of step sizes.
