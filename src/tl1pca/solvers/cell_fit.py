@@ -201,15 +201,16 @@ def _settled(
 ) -> tuple[CellStart, SecondChoice | None]:
     """The start in settled units, from the rows of a second choice where that lets a group of them in."""
     start, second = settle_units(cells, start, tol), None
-    if np.mean(~start.rows) > GROUP:
+    while np.mean(~start.rows) > GROUP:
         fit = minimize_cell_loss(cells, start.plane, start.scores, start.rows, max_iter=max_iter, tol=tol)
         # The start itself is not at its end: cells that are seen to be bad are to leave before.
-        second = choose_again(cells, replace(start, plane=fit.plane, scores=fit.scores), choose_rows)
-    if second is not None:
-        center, V = second.choice.center, second.choice.V
-        scores = solve_scores(cells.values - center, second.good.astype(np.float64), V)
-        plane, scores = orthonormal(center, V, scores, second.rows)
-        start = settle_units(cells, replace(start, plane=plane, scores=scores, rows=second.rows), tol)
+        found = choose_again(cells, replace(start, plane=fit.plane, scores=fit.scores), choose_rows)
+        if found is None:
+            break
+        second, center, V = found, found.choice.center, found.choice.V
+        scores = solve_scores(cells.values - center, found.good.astype(np.float64), V)
+        plane, scores = orthonormal(center, V, scores, found.rows)
+        start = settle_units(cells, replace(start, plane=plane, scores=scores, rows=found.rows), tol)
     return start, second
 
 
