@@ -79,6 +79,15 @@ def test_turns_never_descend(estimator):
     assert pca.transform(MORE).shape == (30, 6)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_of_equally_good_axes_units_do_not_choose(seed):
+    """A side of which all is kept may be turned: its axes are those that the estimator found last."""
+    images = np.random.default_rng(seed).normal(size=(60, 2, 2, 2)) * [[[3.0]], [[1.0]]]
+    pca = ImagePCA(LpPCA(p=2), side="both", n_components=(1, 2, 1))
+    near, far = (pca.fit(c * images).transform(c * images) / c for c in (1.0, 1 / 3))
+    np.testing.assert_allclose(far, near, atol=1e-6)
+
+
 def test_order_two_of_tensors_is_both_sides():
     images = ImagePCA(LpPCA(2, p=2), side="both").fit(MORE)
     tensors = ImagePCA(LpPCA(2, p=2), side="both", n_components=(2, 2, 1)).fit(MORE[..., None])

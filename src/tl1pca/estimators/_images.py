@@ -27,6 +27,9 @@ from ._input import open_data
 
 Array = NDArray[Any]
 
+#: Share of a dispersion that may be rounding.
+ROUNDING = 1e-12
+
 
 class ImagePCA(ComposedPCA):
     r"""PCA of images (or tensors): any method of the package on their rows, less the mean image.
@@ -280,8 +283,8 @@ class ImagePCA(ComposedPCA):
                 left = without_overflow(partial(_project, axes=others), D)
                 W = _fit_fibers(inner, left, mode, weights).components_.T
                 trial = value({**axes, mode: W})
-                if trial > best:
-                    axes, best = {**axes, mode: W}, trial
+                if trial >= best * (1.0 - ROUNDING):  # of equally good axes the last ones, whatever the units
+                    axes, best = {**axes, mode: W}, max(trial, best)
             self.converged_ = bool(best - path[-1] <= self.tol * abs(best))
             path.append(best)
         self.axes_ = tuple(np.ascontiguousarray(W.T) for W in axes.values())
