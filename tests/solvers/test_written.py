@@ -1,10 +1,10 @@
-"""Rows that lie off an exact plane by the rounding of what was written are no outliers."""
+"""Rows off an exact plane by the rounding of what was written, or by their category, are no outliers."""
 
 import numpy as np
 import pytest
 
 from tl1pca import TL1SubspacePCA
-from tl1pca.solvers.written import steps, written_length
+from tl1pca.solvers.written import deciding_categories, steps, written_length
 
 
 def shares(n=120, p=5, decimals=1, seed=0):
@@ -63,3 +63,44 @@ def test_the_length_is_that_of_rounding():
     assert length == pytest.approx(2.576 * 0.1 / np.sqrt(12.0), rel=0.01)
     assert (far <= length).mean() > 0.97
     assert written_length(X, np.full(4, 25.0), W, far + 1.0, 1e-9) == 1e-9  # most rows are off
+
+
+def categories(seed, q=4, n=150):
+    """A variable of q categories, a column for each, beside three amounts."""
+    rng = np.random.default_rng(seed)
+    return np.hstack([np.eye(q)[rng.integers(q, size=n)], rng.normal(size=(n, 3))])
+
+
+@pytest.mark.parametrize("k", [2, 4, 6])
+@pytest.mark.parametrize("seed", [5000, 5002, 5003, 5004])
+def test_columns_of_categories_set_no_category_apart(seed, k):
+    """Two of the four hold most rows, which lie in a plane of these columns then."""
+    X = categories(seed)
+    assert (TL1SubspacePCA(k).fit(X).flags_ > 0).mean() < 0.13  # nearly half of them before
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5, 6])
+def test_categories_beside_amounts_that_go_together(seed):
+    """Nothing is exact here, and three of five categories were most rows; the bad rows are found."""
+    rng = np.random.default_rng(seed)
+    t = rng.normal(size=(150, 1))
+    amounts = t @ [[2.0, 1.0, 1.0]] + 0.2 * rng.normal(size=(150, 3))
+    amounts[:15, 0] -= 12.0 * np.sign(t[:15, 0])
+    flags = TL1SubspacePCA(2).fit(np.hstack([np.eye(5)[rng.integers(5, size=150)], amounts])).flags_ > 0
+    assert flags[:15].all()
+    assert flags[15:].mean() < 0.05
+
+
+def test_what_categories_decide():
+    X, W = categories(5000), np.eye(7)[:, 4:]
+    center = np.r_[X[0, :4], 0, 0, 0]  # the plane of one category
+    off = (X[:, :4] != X[0, :4]).any(axis=1)
+    np.testing.assert_array_equal(deciding_categories(X, center, W, off, False), [True] * 4 + [False] * 3)
+    few = off & (np.cumsum(off) <= 5)  # a few rows in two categories or in none are bad ones
+    assert not deciding_categories(X, center, W, few, True).any()
+    half = off & (np.arange(len(X)) % 2 == 0)  # no category is off as a whole
+    assert not deciding_categories(X, center, W, half, False).any()
+    assert deciding_categories(X, center, W, half, True).any()
+    assert not deciding_categories(X[:, :5], center[:5], W[:5], off, False).any()  # one column cannot judge
+    far = X + np.r_[0, 0, 0, 0, 9.0, 0, 0] * off[:, None]  # other columns tell them apart as well
+    assert not deciding_categories(far, center, np.eye(7)[:, 5:], off, False).any()

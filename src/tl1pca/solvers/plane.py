@@ -117,6 +117,12 @@ def free_distances(n: int, sd: Any, od: Any, fitted: Any = None) -> Any:
     return xp.where(fitted > 0, double(od) / xp.sqrt(rest), outside)
 
 
+def left_over(X: Array, plane: Plane) -> Array:
+    """What a plane leaves of rows."""
+    A = X - plane.center
+    return np.asarray(A - (A @ plane.W) @ plane.W.T)
+
+
 def fit_limit(far: Array, count: int, tol: float) -> float:
     """Free distance beyond which a row leaves the fit.
 

@@ -25,6 +25,7 @@ from ..statistics import effective_dimension, subsample
 from .concentration import mask_of, nearest_majority, start_rows
 from .groups import dimension_of_groups
 from .judging import (
+    OTHERS_SHARE,
     Columns,
     columns_that_vary,
     columns_without_scale,
@@ -35,8 +36,8 @@ from .judging import (
 )
 from .leading_span import NOISE_ROWS, Span, leading_span
 from .outlyingness import canonical_order, least_outlying
-from .plane import Plane, fit_limit, free_distances, plane_distances, row_cutoffs, weighted_plane
-from .written import rounding_length, written_length
+from .plane import Plane, fit_limit, free_distances, left_over, plane_distances, row_cutoffs, weighted_plane
+from .written import as_written, rounding_length
 
 Array = NDArray[Any]
 
@@ -109,6 +110,7 @@ def fit_subspace(
     row_space: tuple[Rows, Lift] | None = None,
     judge_beyond: bool = True,
     tol: float = 0.0,
+    mute: Array | np.bool_ = np.False_,
 ) -> SubspaceFit:
     """Robust subspace of the rows.
 
@@ -133,17 +135,29 @@ def fit_subspace(
         and not only where groups that are alike take them up.
     tol : float
         Length below which a distance is rounding; more than that of the machine where most rows show it.
+    mute : ndarray of bool of shape (d,)
+        Columns that judge nobody, beside those that have no scale.
 
     Returns
     -------
     SubspaceFit
     """
+    again = partial(
+        fit_subspace,
+        rows,
+        n_components,
+        breakdown=breakdown,
+        n_directions=n_directions,
+        reweight=reweight,
+        rng=rng,
+        judge_beyond=judge_beyond,
+    )
     n, d = rows.shape
     index = representative_rows(rows, max(1000, min(5 * d, 2500)), rng)
     m, count, whole = len(index), subset_size(n, breakdown), n == len(index)
     few, seen = subset_size(m, breakdown), rows.subset_float64(index)
     tol = max(tol, rounding_length(seen, few))
-    muted = columns_without_scale(seen) if row_space is None else np.zeros(d, dtype=bool)
+    muted = mute | (columns_without_scale(seen) if row_space is None else np.zeros(d, dtype=bool))
     span = leading_span(seen, muted, n_components if reweight else 1.0)
     sample, masked = span.rows, span.muted
     X = sample.gather_rows(np.arange(m))
@@ -181,21 +195,11 @@ def fit_subspace(
         plane = weighted_plane(rows, fitted, q, muted, plane.W)
     found = assess(rows, plane, inner, fitted, count, tol, balls)
     cutoffs = _cutoffs(rows, found, fitted, count, tol)
-    if row_space is None and cutoffs.orthogonal < 2 * tol:  # most rows lie in the plane exactly
-        far = rows.gather_scores(found.free, index).astype(np.float64)
-        center, W = to_numpy(found.plane.center), to_numpy(found.plane.W)
-        longer = written_length(seen.gather_rows(np.arange(m)), center, W, far, tol)
-        if longer > tol:
-            return fit_subspace(
-                rows,
-                n_components,
-                breakdown=breakdown,
-                n_directions=n_directions,
-                reweight=reweight,
-                rng=rng,
-                judge_beyond=judge_beyond,
-                tol=longer,
-            )
+    far = rows.gather_scores(found.free, index).astype(np.float64)
+    if row_space is None and np.count_nonzero(far > cutoffs.orthogonal) >= OTHERS_SHARE * m:
+        longer, more = as_written(seen, found.plane, far, cutoffs.orthogonal, tol)
+        if longer > tol or (more & ~muted).any():
+            return again(tol=longer, mute=muted | more)
     plane = weighted_plane(rows, fitted, k) if muted.any() else first_axes(found.plane, k)
     kept = np.flatnonzero(rows.gather_scores(fitted, index) > 0)
     lost = (1 + int(found.plane.live.sum())) / max(found.plane.n_fit, 1)
@@ -217,12 +221,6 @@ def _judged(
         return X, Columns.of(seen, span.directions, muted)
     live = columns_that_vary(X)
     return (X if live.all() else X[:, live]), None
-
-
-def left_over(X: Array, plane: Plane) -> Array:
-    """What a plane leaves of rows."""
-    A = X - plane.center
-    return np.asarray(A - (A @ plane.W) @ plane.W.T)
 
 
 def subset_size(n: int, breakdown: float) -> int:

@@ -1,4 +1,4 @@
-"""How exact numbers are: by the machine, and as they were written, as shares that add up to 100.0 or 99.9."""
+"""Rows off a plane by how the table was written: by rounding, or by categories that are columns."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from .._arrays import to_numpy
 from ..rows import Rows
 from ..statistics import subsample
+from .judging import OTHERS_SHARE
+from .plane import Plane
 
 Array = NDArray[Any]
 
@@ -22,6 +25,8 @@ ROUNDED_SHARE = 0.1
 #: Length of their mean beside their own: rounding moves rows to both sides, and slips may all be alike.
 ONE_SIDED = 0.8
 LEVEL = 0.99
+#: Share of the rows of a category that are off, where it is off as a whole; and of rows off that are of such.
+WHOLE = 0.9
 
 
 def rounding_length(sample: Rows, count: int) -> float:
@@ -31,6 +36,15 @@ def rounding_length(sample: Rows, count: int) -> float:
     """
     length = np.sort(sample.gather_scores(sample.norms(), np.arange(sample.shape[0])))
     return 1e-11 * float(length[count - 1] or length[-1])
+
+
+def as_written(sample: Rows, plane: Plane, far: Array, limit: float, tol: float) -> tuple[float, Array]:
+    """Length of rounding, and columns of two values, that tell why rows lie off a plane."""
+    X = sample.gather_rows(np.arange(sample.shape[0]))
+    center, W = to_numpy(plane.center), to_numpy(plane.W)
+    return written_length(X, center, W, far, tol), deciding_categories(
+        X, center, W, far > limit, _are_exact(far, tol)
+    )
 
 
 def written_length(X: Array, center: Array, W: Array, far: Array, tol: float) -> float:
@@ -51,7 +65,7 @@ def written_length(X: Array, center: Array, W: Array, far: Array, tol: float) ->
         Length below which a distance is rounding of the machine; it is what is
         returned where nothing else is to be seen.
     """
-    if 2 * np.count_nonzero(far <= tol) < len(far):
+    if not _are_exact(far, tol):
         return tol
     off = 1.0 - np.einsum("ij,ij->i", W, W)
     length = float(ndtri(0.5 + 0.5 * LEVEL)) * float(np.sqrt(off.clip(0.0) @ steps(X) ** 2 / 12.0))
@@ -61,6 +75,11 @@ def written_length(X: Array, center: Array, W: Array, far: Array, tol: float) ->
     A = A - (A @ W) @ W.T
     aside = np.linalg.norm(A.mean(axis=0)) / np.sqrt(np.einsum("ij,ij->", A, A) / len(A))
     return length if aside < ONE_SIDED else tol
+
+
+def _are_exact(far: Array, tol: float) -> bool:
+    """Whether most rows lie in the plane to the digits of the machine."""
+    return bool(2 * np.count_nonzero(far <= tol) >= len(far))
 
 
 def steps(X: Array) -> Array:
@@ -83,3 +102,37 @@ def steps(X: Array) -> Array:
             larger, smaller = np.where(live, smaller, larger), np.where(live, left, 0.0)
         found = larger
     return np.where((values >= FEWEST_VALUES) & (found * MOST_STEPS > widths), found, 0.0)
+
+
+def deciding_categories(X: Array, center: Array, W: Array, off: Array, exact: bool) -> Array:
+    """Mask of the columns of two values, if they alone say which rows lie off a plane.
+
+    Two of four categories that were coded as columns may hold most rows; the
+    others are no bad rows for that. Mostly they are off in these columns, and
+    as a whole, unless most rows lie in the plane exactly. Not where a few rows
+    are off, nor where other columns are hardly any.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, d)
+    center, W : ndarray of shape (d,), (d, q)
+        A point of the plane, and its axes.
+    off : ndarray of bool of shape (m,)
+    exact : bool
+        Whether most rows lie in the plane exactly.
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    two = (low < high) & ((low == X) | (high == X)).all(axis=0)
+    none = np.zeros(X.shape[1], dtype=bool)
+    if not two.any() or np.count_nonzero((low < high) & ~two) < 2:
+        return none
+    A = X - center
+    squares = (A - (A @ W) @ W.T) ** 2
+    by_category = off & (2 * squares[:, two].sum(axis=1) > squares.sum(axis=1))
+    whole = np.full(len(X), exact)
+    for value in (low, high):
+        has = X[:, two] == value[two]
+        whole |= has[:, has[off].sum(axis=0) >= WHOLE * has.sum(axis=0)].any(axis=1)
+    count = np.count_nonzero(by_category)
+    decided = count >= OTHERS_SHARE * len(X) and np.count_nonzero(whole & by_category) >= WHOLE * count
+    return two if decided else none
