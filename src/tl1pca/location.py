@@ -90,7 +90,7 @@ def spatial_median(rows: Rows) -> Array:
         return rows.asarray(weighted_median(rows.gather_rows(np.arange(n)), host_weights(rows)))
     many = n > 2 * SAMPLE_ROWS or n * d > SAMPLE_ENTRIES
     part = rows.subset(subsample(n, SAMPLE_ROWS)) if many else rows
-    A, center = part.array(), _column_medians(part)
+    A, center = part.array(), column_medians(part)
     weights = part.asarray(np.ones(part.shape[0])) if part.weights is None else part.weights
     tol = max(1e-11, 8 * float(np.finfo(rows.dtype).eps))
     if many:  # a start as good as a sample can tell
@@ -100,8 +100,8 @@ def spatial_median(rows: Rows) -> Array:
     return start + _newton_median(rows.shifted(start), rows.asarray(A - center), rows.asarray(weights), tol)
 
 
-def _column_medians(part: Rows) -> Array:
-    """Median of every column, where the rows are: a start."""
+def column_medians(part: Rows) -> Array:
+    """Median of every column, where the rows are; on a device the upper one of two in the middle."""
     A = part.array()
     if isinstance(A, np.ndarray) or part.weights is not None:
         return part.asarray(weighted_median(to_numpy(A), host_weights(part)))

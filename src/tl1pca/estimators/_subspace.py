@@ -16,6 +16,7 @@ from .._flags import Cutoffs, flags
 from .._noise import column_noise
 from .._predicted import MAX_ROWS, TrustedRows
 from ..dimension import choose_dimension, largest_count
+from ..location import column_medians
 from ..rows import Lift, Rows, safe_factor
 from ..solvers.leading_span import has_leading_span
 from ..solvers.plane import Plane
@@ -217,7 +218,7 @@ class TL1SubspacePCA(OutlierPCA):
         if k is None and share is None:
             k = self._choose(rows)
         # Anywhere near the data, so that their squares keep their digits; a far row must not take it away.
-        origin = rows.asarray(np.median(rows.gather_rows(subsample(rows.shape[0], 300)), axis=0))
+        origin = column_medians(rows.subset(subsample(rows.shape[0], 300)))
         rows = rows.shifted(origin)
         spanned = self.reweight and k is not None and has_leading_span(min(rows.shape), k)
         given = None

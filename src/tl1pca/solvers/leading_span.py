@@ -11,6 +11,7 @@ from scipy import linalg
 
 from .._arrays import to_numpy
 from .._threads import one_thread
+from ..location import column_medians
 from ..rows import DenseRows, Rows, SpannedRows
 from ..statistics import subsample
 from .axes import spherical_span
@@ -62,11 +63,13 @@ def leading_span(sample: Rows, muted: Array, n_components: int | float) -> Span:
         A = sample.gather_rows(every)
         A[:, muted] = 0.0
         sample = DenseRows(A)
-    center = np.median(sample.gather_rows(subsample(m, CENTER_ROWS)), axis=0)
-    sample = sample.shifted(sample.asarray(center))
+    center = column_medians(sample.subset(subsample(m, CENTER_ROWS)))
+    sample = sample.shifted(center)
     axes = spherical_span(sample, _span_size(int(n_components)), steps=2)
     T, outside = (sample.gather_scores(z, every) for z in sample.scores_and_distances(axes))
-    return Span(SpannedRows(T, outside, d), np.zeros(T.shape[1], dtype=bool), center, to_numpy(axes))
+    return Span(
+        SpannedRows(T, outside, d), np.zeros(T.shape[1], dtype=bool), to_numpy(center), to_numpy(axes)
+    )
 
 
 def _span_size(n_components: int) -> int:
