@@ -4,7 +4,7 @@ import pytest
 
 from tl1pca import TL1CellPCA, TL1SubspacePCA, select_n_components
 from tl1pca.datasets import make_contaminated
-from tl1pca.diagnostics import contributions
+from tl1pca.diagnostics import contributions, diagnose
 from tl1pca.displays import ContributionDisplay, ControlChartDisplay, SelectionDisplay
 
 
@@ -43,6 +43,7 @@ def test_control_chart(new, render):
     when = np.datetime64("2026-01-01") + np.arange(len(rows))
     dated = render(ControlChartDisplay.from_estimator(pca, rows, time=when, n_labels=0))
     assert not dated.axes_[1].texts
+    assert [chart.axes_[1].get_xlabel() for chart in (drawn, dated)] == ["row", "time"]
     rows = rows.copy()
     rows[3] += 1e4
     assert render(ControlChartDisplay.from_estimator(pca, rows)).axes_[1].get_yscale() == "log"
@@ -57,6 +58,8 @@ def test_contributions_of_one_row(new, render, kind):
     assert np.abs(widths[-1]) == np.abs(found).max()
     assert drawn.ax_.get_title() == "row 41"
     np.testing.assert_allclose(sorted(widths), sorted(found))
+    regular = getattr(contributions(pca, rows), kind)[diagnose(pca, rows).flags == 0]
+    np.testing.assert_allclose(drawn.usual, np.quantile(regular, [0.05, 0.95], axis=0))
     if kind == "cell":
         assert drawn.ax_.get_yticklabels()[-1].get_text() == "x5"
 

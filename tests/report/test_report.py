@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import tl1pca
 from support import ESTIMATORS, gaussian, name, subspace_angle
@@ -350,6 +350,25 @@ def test_chance_alone_asks_for_nothing():
     X, _, _ = make_contaminated(1000, 10, 3, kind="clean", random_state=1)
     said = text(render_report(X, estimator=TL1SubspacePCA(3, random_state=0)))
     assert "no more than chance produces" in said
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (
+            [MADScaler()],
+            "MADScaler(): each column less its median, divided by its median absolute deviation.",
+        ),
+        (
+            [StandardScaler()],
+            "StandardScaler(): each column less its mean, divided by its standard deviation.",
+        ),
+        ([StandardScaler(), MADScaler()], "StandardScaler(), MADScaler(): each column less its median"),
+        ([FunctionTransformer()], "FunctionTransformer(). Distances, variances and loadings are those"),
+    ],
+)
+def test_what_comes_before_the_fit_is_said(steps, said):
+    assert said in text(render_report(gaussian(50, 4), estimator=make_pipeline(*steps, TL1SubspacePCA(2))))
 
 
 def test_classical_pca_is_not_compared_with_itself():
