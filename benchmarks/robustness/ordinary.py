@@ -214,12 +214,12 @@ def oracle(X, bad, axes, k):
 DIGIT_PAIRS = ((3, 8), (0, 6), (1, 7), (5, 9), (4, 2), (2, 7), (6, 5), (9, 4))
 
 
-def digit_pairs():
+def digit_pairs(pairs=DIGIT_PAIRS):
     """(name, rows, mask of the foreign digit): one digit with a tenth of another."""
     from sklearn.datasets import load_digits
 
     digits = load_digits()
-    for a, b in DIGIT_PAIRS:
+    for a, b in pairs:
         own, other = digits.data[digits.target == a], digits.data[digits.target == b]
         some = np.random.default_rng(10 * a + b).permutation(len(other))[: len(own) // 9]
         yield f"{a} with {b}", np.vstack([own, other[some]]), np.arange(len(own) + len(some)) >= len(own)
