@@ -4,6 +4,7 @@ import io
 import os
 import sys
 
+import hostile_files
 import numpy as np
 import pandas as pd
 import pytest
@@ -401,6 +402,21 @@ def test_standard_input_is_known_by_its_first_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(bytes(5000))))
     with pytest.raises(TableError, match="standard input: is longer than the limit"):
         read_table("-", max_memory=4096)
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "npz"])
+def test_archives_on_standard_input_may_be_longer_than_a_buffer(tmp_path, monkeypatch, kind):
+    """The first bytes are read to know the kind, and stay in a buffer."""
+    values = np.random.default_rng(0).normal(size=(3000, 4))
+    if kind == "xlsx":
+        names = list("abcd")
+        content = hostile_files.xlsx({"s": hostile_files.xlsx_rows([names, *values.tolist()])})
+    else:
+        np.savez(tmp_path / "x.npz", X=values)
+        content = (tmp_path / "x.npz").read_bytes()
+    assert len(content) > 4 * io.DEFAULT_BUFFER_SIZE
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    np.testing.assert_array_equal(read_table("-").values, values)
 
 
 def test_rows_and_columns_can_be_chosen(csv):

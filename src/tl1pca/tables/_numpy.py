@@ -78,6 +78,30 @@ def _arrays(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     return parts
 
 
+class _Through(io.RawIOBase):
+    """A stream as another one has it: the descriptor alone would be moved behind the buffer of that."""
+
+    def __init__(self, stream: BinaryIO):
+        self._stream = stream
+
+    def readinto(self, buffer: Any, /) -> int:
+        block = self._stream.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+    def seek(self, place: int, whence: int = 0, /) -> int:
+        return self._stream.seek(place, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+
 class LimitedReader(io.BufferedReader):
     """A stream that gives little at a time.
 
@@ -86,7 +110,7 @@ class LimitedReader(io.BufferedReader):
     """
 
     def __init__(self, stream: BinaryIO):
-        super().__init__(io.FileIO(stream.fileno(), closefd=False))
+        super().__init__(_Through(stream))
 
     def read(self, size: int | None = -1, /) -> bytes:
         block = super().read(DOLE + 1 if size is None or size < 0 else min(size, DOLE + 1))
