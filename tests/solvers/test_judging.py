@@ -46,13 +46,23 @@ class TestColumnsWithoutScale:
         assert columns_without_scale(DenseRows(X)).tolist() == [True, True, False, False]
 
     def test_the_shares_of_a_value(self):
-        X = np.arange(100.0)[:, None] < [49, 50, 5, 4]  # zeros: 51, 50, 95 and 96 of 100
+        X = (np.arange(100)[:, None] + [0, 50, 50, 30]) % 100 < [49, 50, 5, 4]  # zeros: 51, 50, 95, 96 of 100
         others = np.random.default_rng(0).normal(size=(100, 4))
         found = columns_without_scale(DenseRows(np.hstack([X, others])))
         assert found.tolist() == [True, False, True, False] + [False] * 4
         # At most half of the columns, as one value hides nothing then.
         assert columns_without_scale(DenseRows(np.hstack([X[:, [0, 2]], others[:, :2]]))).sum() == 2
         assert columns_without_scale(DenseRows(np.hstack([X[:, [0, 2]], others[:, :1]]))).sum() == 0
+
+    def test_rows_off_in_most_dead_channels_are_no_amounts(self):
+        """Where six channels are zero, ten rows with readings in all of them are what is looked for."""
+        rng = np.random.default_rng(0)
+        X = np.hstack([rng.normal(size=(100, 8)), np.zeros((100, 6))])
+        assert not columns_without_scale(DenseRows(X)).any()
+        X[:10, 8:] = rng.normal(size=(10, 6))
+        assert not columns_without_scale(DenseRows(X)).any()
+        X[:, 8:] = np.where(rng.uniform(size=(100, 6)) < 0.2, rng.gamma(2.0, size=(100, 6)), X[:, 8:])
+        assert columns_without_scale(DenseRows(X)).tolist() == [False] * 8 + [True] * 6
 
     def test_the_first_rows_may_hold_many_values(self):
         """Half of all rows share a value; of the first ones few do, where most others occur once."""

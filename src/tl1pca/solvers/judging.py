@@ -31,6 +31,8 @@ POINTED_AT, CHANCE = 5, 0.001
 MEDIAN_DEVIATION_VARIANCE = 2.72
 #: A column has no scale if other values than the main one have this share of the rows.
 OTHERS_SHARE = 0.05
+#: Deviations from the number of other values that a row has by chance, if columns know nothing of each other.
+CHANCE_DEVIATIONS = 3.0
 #: Rows that tell which columns repeat a value: one of more than half of all is there many times.
 LOOKED_AT = 50
 
@@ -203,8 +205,9 @@ def columns_without_scale(rows: Rows) -> Array:
     """Mask of the columns with one value in more than half of the rows, and others in a share of them.
 
     Yes and no, amounts of rain, what lies below a limit of detection: there is no scale by which another
-    value were far out, and a subspace that most rows lie in exactly. At most half of the columns that
-    vary, else none: the data are what they are then.
+    value were far out, and a subspace that most rows lie in exactly. Rows with others in more of these
+    columns than chance has it tell nothing of them: a spoiled patch of a background, wrong readings of
+    dead channels. At most half of the columns that vary, else none: the data are what they are then.
     """
     n, d = rows.shape
     muted = np.zeros(d, dtype=bool)
@@ -213,7 +216,11 @@ def columns_without_scale(rows: Rows) -> Array:
     if not len(repeated):
         return muted
     X = rows.gather_rows(np.arange(n))[:, repeated]
-    main = (np.partition(X, n // 2, axis=0)[n // 2] == X).sum(axis=0)  # such a value is the median
-    muted[repeated] = (2 * main > n) & (n - main >= OTHERS_SHARE * n)
-    varying = d - np.count_nonzero(main == n)
+    others = np.partition(X, n // 2, axis=0)[n // 2] != X  # such a value is the median
+    share = others.mean(axis=0)
+    p = np.where(share < 0.5, share, 0.0)
+    count = others[:, share < 0.5].sum(axis=1)
+    usual = count <= max(p.sum() + CHANCE_DEVIATIONS * np.sqrt((p * (1 - p)).sum()), 2)
+    muted[repeated] = (share < 0.5) & (others[usual].sum(axis=0) >= OTHERS_SHARE * n)
+    varying = d - np.count_nonzero(share == 0)
     return muted if 2 * muted.sum() <= varying else np.zeros(d, dtype=bool)
