@@ -40,11 +40,12 @@ def rounding_length(sample: Rows, count: int) -> float:
 
 def as_written(sample: Rows, plane: Plane, far: Array, limit: float, tol: float) -> tuple[float, Array]:
     """Length of rounding, and columns of two values, that tell why rows lie off a plane."""
-    X = sample.gather_rows(np.arange(sample.shape[0]))
-    center, W = to_numpy(plane.center), to_numpy(plane.W)
-    return written_length(X, center, W, far, tol), deciding_categories(
-        X, center, W, far > limit, _are_exact(far, tol)
-    )
+    m, d = sample.shape
+    exact = _are_exact(far, tol)
+    if not exact and not _of_two_values(sample.gather_rows(subsample(m, LOOKED_AT))).any():
+        return tol, np.zeros(d, dtype=bool)
+    X, center, W = sample.gather_rows(np.arange(m)), to_numpy(plane.center), to_numpy(plane.W)
+    return written_length(X, center, W, far, tol), deciding_categories(X, center, W, far > limit, exact)
 
 
 def written_length(X: Array, center: Array, W: Array, far: Array, tol: float) -> float:
@@ -122,7 +123,7 @@ def deciding_categories(X: Array, center: Array, W: Array, off: Array, exact: bo
         Whether most rows lie in the plane exactly.
     """
     low, high = X.min(axis=0), X.max(axis=0)
-    two = (low < high) & ((low == X) | (high == X)).all(axis=0)
+    two = (low < high) & _of_two_values(X)
     none = np.zeros(X.shape[1], dtype=bool)
     if not two.any() or np.count_nonzero((low < high) & ~two) < 2:
         return none
@@ -136,3 +137,8 @@ def deciding_categories(X: Array, center: Array, W: Array, off: Array, exact: bo
     count = np.count_nonzero(by_category)
     decided = count >= OTHERS_SHARE * len(X) and np.count_nonzero(whole & by_category) >= WHOLE * count
     return two if decided else none
+
+
+def _of_two_values(X: Array) -> Array:
+    """Mask of the columns with two values at most."""
+    return np.asarray(((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0))
