@@ -93,7 +93,7 @@ def select_n_components(
     *,
     method: str = "cross-validation",
     max_components: int | None = None,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> ComponentSelection:
     """How many components the majority of the rows has.
 
@@ -117,8 +117,8 @@ def select_n_components(
         predict anything (38 of the digits, where 19 predict).
     max_components : int, optional
         By default a third of the rows, and fewer than the columns.
-    seed : int, default=0
-        Of the folds and of the noise.
+    random_state : int, default=0
+        Of the folds and of the noise: the same rows have the same answer.
 
     Returns
     -------
@@ -149,14 +149,14 @@ def select_n_components(
         seen[k] = trusted_rows(fit_with(estimator, k, X), X)
         return seen[k]
 
-    count = choose_dimension(trusted, most, method=method, seed=seed)
+    count = choose_dimension(trusted, most, method=method, seed=random_state)
     rows = seen[count] if count in seen else trusted(count)
     shown, limited = min(count + 6, most), rows.limited()
     return ComponentSelection(
         n_components=count,
         method=method,
-        cross_validation=cross_validation(limited, shown, seed=seed),
-        parallel_analysis=parallel_analysis(limited, shown, seed=seed),
+        cross_validation=cross_validation(limited, shown, seed=random_state),
+        parallel_analysis=parallel_analysis(limited, shown, seed=random_state),
         n_trusted=len(rows.values),
         n_samples=shape[0],
     )
